@@ -23,6 +23,7 @@ def _clamp_by_zero(x: Tensor) -> Tensor:
 class Binomial(LogitsOrProbs, Distribution):
     """n! / (k! (n - k)!) p^k (1 - p)^(n - k): how many, k, of `total_count` = n trials succeed."""
 
+    total_count: Tensor
     arg_constraints: ClassVar[Any] = {
         "total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real,
     }  # fmt: skip

@@ -16,6 +16,8 @@ __all__ = ["Cauchy"]
 class Cauchy(Distribution):
     """1 / (pi scale (1 + ((x - loc) / scale)^2)). It has no mean."""
 
+    loc: Tensor
+    scale: Tensor
     arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True

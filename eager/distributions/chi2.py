@@ -14,6 +14,7 @@ __all__ = ["Chi2"]
 class Chi2(Gamma):
     """The sum of the squares of `df` standard normal numbers: Gamma(df / 2, 1 / 2)."""
 
+    concentration: Tensor
     arg_constraints: ClassVar[Any] = {"df": constraints.positive}
     _expands = Gamma._expands
 

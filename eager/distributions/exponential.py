@@ -15,6 +15,7 @@ __all__ = ["Exponential"]
 class Exponential(ExponentialFamily):
     """rate exp(-rate x) for x >= 0."""
 
+    rate: Tensor
     arg_constraints: ClassVar[Any] = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True

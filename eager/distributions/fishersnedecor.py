@@ -19,6 +19,8 @@ __all__ = ["FisherSnedecor"]
 class FisherSnedecor(Distribution):
     """(X1 / df1) / (X2 / df2), where X1 and X2 are chi-squared with `df1` and `df2` degrees of freedom."""
 
+    df1: Tensor
+    df2: Tensor
     arg_constraints: ClassVar[Any] = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
     has_rsample = True

@@ -18,6 +18,8 @@ __all__ = ["Gamma"]
 class Gamma(ExponentialFamily):
     """rate^a x^(a - 1) exp(-rate x) / Gamma(a) for x > 0, where a is the concentration."""
 
+    concentration: Tensor
+    rate: Tensor
     arg_constraints: ClassVar[Any] = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True

@@ -19,6 +19,9 @@ __all__ = ["GeneralizedPareto"]
 class GeneralizedPareto(Distribution):
     """(1 + c z)^(-1 / c - 1) / scale, where z = (x - loc) / scale and c is the concentration; its limit at c = 0."""
 
+    concentration: Tensor
+    loc: Tensor
+    scale: Tensor
     arg_constraints: ClassVar[Any] = {
         "loc": constraints.real,
         "scale": constraints.positive,

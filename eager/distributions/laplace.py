@@ -15,6 +15,8 @@ __all__ = ["Laplace"]
 class Laplace(Distribution):
     """exp(-|x - loc| / scale) / (2 scale)."""
 
+    loc: Tensor
+    scale: Tensor
     arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True

@@ -20,6 +20,7 @@ __all__ = ["NegativeBinomial"]
 class NegativeBinomial(LogitsOrProbs, Distribution):
     """Gamma(n + k) / (k! Gamma(n)) (1 - p)^n p^k: how many trials succeed before `total_count` = n have failed."""
 
+    total_count: Tensor
     arg_constraints: ClassVar[Any] = {
         "total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
         "logits": constraints.real,

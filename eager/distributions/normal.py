@@ -18,6 +18,8 @@ __all__ = ["Normal"]
 class Normal(ExponentialFamily):
     """exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi))."""
 
+    loc: Tensor
+    scale: Tensor
     arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True

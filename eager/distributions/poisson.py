@@ -17,6 +17,7 @@ __all__ = ["Poisson"]
 class Poisson(ExponentialFamily):
     """rate^k exp(-rate) / k! for k = 0, 1, ..."""
 
+    rate: Tensor
     arg_constraints: ClassVar[Any] = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
     _expands = ("rate",)

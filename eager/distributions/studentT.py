@@ -18,6 +18,9 @@ __all__ = ["StudentT"]
 class StudentT(Distribution):
     """loc + scale X / sqrt(Z / df), where X is standard normal and Z chi-squared with `df` degrees of freedom."""
 
+    df: Tensor
+    loc: Tensor
+    scale: Tensor
     arg_constraints: ClassVar[Any] = {
         "df": constraints.positive,
         "loc": constraints.real,

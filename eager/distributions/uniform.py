@@ -17,6 +17,8 @@ __all__ = ["Uniform"]
 class Uniform(Distribution):
     """1 / (high - low) for low <= x < high."""
 
+    high: Tensor
+    low: Tensor
     has_rsample = True
     _expands = ("low", "high")
 

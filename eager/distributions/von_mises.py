@@ -47,6 +47,8 @@ def _log_bessel(x: Tensor, order: int) -> Tensor:
 class VonMises(Distribution):
     """exp(concentration cos(x - loc)) / (2 pi I0(concentration)), of angles in [-pi, pi)."""
 
+    concentration: Tensor
+    loc: Tensor
     arg_constraints: ClassVar[Any] = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
     has_rsample = False
