@@ -7,7 +7,7 @@ PYTEST_FLAGS ?= -n 2 --dist worksteal
 # pytest rewrites and compiles every module of the packages: 6 seconds at each start, of each worker, unless it is kept
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: test test-deep test-elsewhere test-package lint format bench demo clean
+.PHONY: test test-deep test-elsewhere test-gpu test-package lint format bench demo clean
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -m 'not deep' $(PYTEST_FLAGS)
@@ -19,6 +19,10 @@ test-deep: $(VENV)/.dev
 # the whole suite as other processors, thread counts, orders and seeds would run it: tests/settings.py has the table
 test-elsewhere: $(VENV)/.dev
 	$(BIN)/python -m tests.settings $(SETTINGS) -- $(PYTEST_FLAGS)
+
+# every op, its gradients and a training step on the GPU that JAX has
+test-gpu: $(VENV)/.dev
+	JAX_PLATFORMS=cuda,cpu $(BIN)/python -m pytest tests/lowering/test_devices.py
 
 # the wheel and the source archive in fresh environments; PYTHONS="python3.12 python3.13" tries others
 test-package: $(VENV)/.dev

@@ -14,6 +14,7 @@ from graphc.ops import OPS, Op, op
 from tests import quick
 
 os.environ.setdefault("GRAPHC_CACHE", "0")  # tests leave nothing in the user's cache
+os.environ.setdefault("JAX_PLATFORMS", "cpu")  # which rounds as NumPy does; `make test-gpu` looks at other devices
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import subprocess
+import symtable
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import resolve_name
@@ -304,3 +305,28 @@ def test_import_eager_loads_little_beside_numpy():
         "print(*(m for m in sys.modules.keys() - before if m.split('.')[0] not in ('eager', 'graphc')))"
     )
     assert set(run_python(code).split()) <= {"__future__", "_heapq", "cmath", "heapq", "threading"}
+
+
+def _shared_with_comprehensions(table: symtable.SymbolTable) -> Iterator[str]:
+    """Names that are variables of a comprehension in a function, and something global elsewhere in it."""
+    for inner in table.get_children():
+        yield from _shared_with_comprehensions(inner)
+    if table.get_type() != "function" or table.get_name().endswith("comp"):
+        return
+    comprehensions = [t for t in table.get_children() if t.get_name() in ("listcomp", "setcomp", "dictcomp")]
+    local = {s.get_name() for t in comprehensions for s in t.get_symbols() if s.is_local()}
+    shared = local & {s.get_name() for t in (table, *comprehensions) for s in t.get_symbols() if s.is_global()}
+    yield from (f"{table.get_name()}: {name}" for name in shared)
+
+
+def test_comprehensions_do_not_hide_what_a_function_uses():
+    """CPython 3.12.3 takes the one for the other."""
+    wrong = [
+        f"{path}: {name}"
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for name in _shared_with_comprehensions(symtable.symtable(path.read_text(), str(path), "exec"))
+    ]
+    assert not wrong
+    code = "def f(xs):\n    return [id for id in xs], {id(x) for x in xs}"
+    assert [*_shared_with_comprehensions(symtable.symtable(code, "", "exec"))] == ["f: id"]
