@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Collection
 from functools import cache
-from pathlib import Path
 from typing import Any, final
 
 from graphc.lazy import listing
 
-FILE = Path(__file__).with_name("pytorch_names.txt")  # PyTorch's public names by place, without modules
+FILE = os.path.join(os.path.dirname(__file__), "pytorch_names.txt")  # PyTorch's public names by place, without modules
 ROOT = "eager"
 
 
 @cache
 def recorded() -> dict[str, list[str]]:
     """PyTorch's names by place, as recorded."""
-    lines = (line.split(": ", 1) for line in FILE.read_text().splitlines())
+    with open(FILE, encoding="utf-8") as file:
+        lines = [line.split(": ", 1) for line in file.read().splitlines()]
     return {place: names.split() for place, names in lines}
 
 

@@ -10,7 +10,6 @@ import functools
 import os
 from collections.abc import Callable
 from importlib.machinery import PathFinder
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 SMALL = 512  # rows of a matrix, up to which threads cost more than they save, and on busy processors ten times more
@@ -32,7 +31,7 @@ class Pool(NamedTuple):
 @functools.cache
 def pool(package: str) -> Pool | None:
     """The threads of the library behind `package.linalg`, which is loaded; None for a library that we do not know."""
-    spec = find_spec(package)  # imports nothing
+    spec = PathFinder.find_spec(package)  # imports nothing
     folders = [os.path.join(folder, "linalg") for folder in (spec and spec.submodule_search_locations) or ()]
     module = PathFinder.find_spec(MODULES[package], folders)
     if module is None or module.origin is None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -73,7 +74,7 @@ def main() -> None:
     import torch
     import torch.masked
 
-    FILE.write_text("".join(f"{place}: {' '.join(names)}\n" for place, names in public_names(torch).items()))
+    Path(FILE).write_text("".join(f"{place}: {' '.join(names)}\n" for place, names in public_names(torch).items()))
 
 
 if __name__ == "__main__":

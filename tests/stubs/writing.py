@@ -46,7 +46,7 @@ class Writer:
         """A function or, with `depth`, a method, whose parameter `drop` is left out."""
         first = next(iter(inspect.signature(function).parameters), "") if depth else ""
         found = forms(name, function, tables, (first, drop))
-        doc = inspect.getdoc(function) or inspect.getdoc(also) or ""
+        doc = inspect.getdoc(function) or (inspect.getdoc(also) if also is not None else "") or ""
         for form in found:
             if len(found) > 1:
                 self.line("@overload", depth)
