@@ -130,7 +130,7 @@ MODULES: dict[str, str] = {
     "multiprocessing": "Python's `multiprocessing`; send `tensor.numpy()`",
     "futures": "Python's `concurrent.futures`",
     "overrides": "`torch.autograd.Function` defines operations, `isinstance(x, torch.Tensor)` tests for tensors",
-    **dict.fromkeys("library ops classes".split(), "`graphc.ops.op(...)` declares an operation for both modes"),
+    **dict.fromkeys("classes".split(), "`graphc.ops.op(...)` declares an operation for both modes"),
     **dict.fromkeys("cuda mps xpu mtia cpu".split(), _DEVICES),
     "monitor": "`torch.utils.tensorboard.SummaryWriter` logs values",
     "contrib": "`torch.utils.tensorboard.SummaryWriter` logs values",

@@ -110,6 +110,7 @@ FUNCTIONS = {
     "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
     "set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled "
     "set_autocast_xla_dtype set_autocast_xla_enabled",
+    "autograd.custom_ops": "ops",
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "func.mapping": "vmap",
     "compiler": "compile",
@@ -215,6 +216,6 @@ MISSING_METHODS = (
 )
 SUBMODULES = frozenset(
     "__config__ _dynamo _tensor_str accelerator amp autograd backends compiler cpu cuda distributed distributions fft "
-    "func hub jit linalg masked mps nn optim profiler random return_types signal special testing types utils version "
-    "xpu".split()
+    "func hub jit library linalg masked mps nn optim profiler random return_types signal special testing types utils "
+    "version xpu".split()
 )  # fmt: skip
