@@ -8,9 +8,10 @@ when it is first asked for.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, hub as hub, jit as jit, linalg as linalg, masked as masked, mps as mps, nn as nn, optim as optim, profiler as profiler, random as random, return_types as return_types, signal as signal, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
+from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, nn as nn, optim as optim, profiler as profiler, random as random, return_types as return_types, signal as signal, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
 from eager.amp.autocast_mode import autocast as autocast
 from eager.amp.grad_scaler import GradScaler as GradScaler
+from eager.autograd.custom_ops import Operations
 from eager.core.devices import device as device
 from eager.core.dtypes import Size as Size, dtype as dtype
 from eager.core.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled
@@ -1483,6 +1484,7 @@ def ones(size: Sequence[_int], *, out: Tensor | None = None, dtype: dtype | None
 def ones_like(input: Tensor, *, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """Ones in the shape and dtype of `input`. As `torch.ones_like`."""
 
+ops: Operations
 def orgqr(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of a product of Householder reflections. As `torch.linalg.householder_product`."""
 

@@ -133,7 +133,7 @@ class _Namespace:
 
 
 @final
-class _Ops:
+class Operations:
     """`torch.ops`: operations of `torch.library` by namespace. PyTorch's own are functions of `torch`."""
 
     def __getattr__(self, name: str) -> _Namespace:
@@ -145,7 +145,7 @@ class _Ops:
         return [*_known]
 
 
-ops = _Ops()
+ops = Operations()
 
 
 def custom_op(
