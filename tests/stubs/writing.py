@@ -24,7 +24,8 @@ ORIGIN = {
     "dtype": "eager.core.dtypes", "Size": "eager.core.dtypes", "layout": "eager.core.layouts",
     "memory_format": "eager.core.layouts", "Generator": "eager.rng.generator", "Module": "eager.nn.module",
     "RemovableHandle": "eager.nn.hooks", "UntypedStorage": "eager.storage", "TypedStorage": "eager.storage",
-    "Op": "graphc.ops.spec", "Operations": "eager.autograd.custom_ops", "return_types": "eager", "PackedSequence": "eager.nn.modules.packed",
+    "Op": "graphc.ops.spec", "Operations": "eager.autograd.custom_ops",
+    "return_types": "eager", "PackedSequence": "eager.nn.modules.packed",
 }  # fmt: skip
 ORIGIN["TypeIs"] = "typing_extensions"
 _BUILT_IN = frozenset("None True False str bytes tuple list dict set type object bytearray slice frozenset".split())
