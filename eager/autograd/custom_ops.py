@@ -137,8 +137,8 @@ class Operations:
     """`torch.ops`: operations of `torch.library` by namespace. PyTorch's own are functions of `torch`."""
 
     def __getattr__(self, name: str) -> _Namespace:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if name.startswith("_"):  # which no namespace does; tools ask any object for marks of their own
+            raise AttributeError(f"'_Ops' object has no attribute '{name}'")
         return _Namespace(name)
 
     def __dir__(self) -> list[str]:

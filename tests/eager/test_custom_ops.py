@@ -86,6 +86,12 @@ def test_custom_operations_run_differentiate_and_compile():
     assert compare.check(loss, x.detach().requires_grad_(), modes=["graph", "compiled"]).ok
 
 
+def test_profiling_leaves_the_operations_alone():
+    with eager.profiler.profile():
+        eager.ones(2) + 1
+    assert eager.ops is eager.autograd.custom_ops.ops
+
+
 def test_names_have_a_namespace():
     with pytest.raises(ValueError, match=r'form "namespace::name" but got foo'):
         eager.library.custom_op("foo", lambda x: x, mutates_args=())
