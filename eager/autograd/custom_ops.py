@@ -51,8 +51,9 @@ class CustomOpDef:
         """A Function of the values of all parameters in order."""
 
         def forward(*args: Any) -> Any:
+            positional, keywords = self._split(args)
             with no_grad():
-                result = self._init_fn(*self._split(args)[0], **self._split(args)[1])
+                result = self._init_fn(*positional, **keywords)
             if any(r is a for r in (result if isinstance(result, tuple) else (result,)) for a in args if r is not None):
                 raise RuntimeError(ALIASED.format(name=self._name))
             return result

@@ -123,9 +123,9 @@ _DEVICES = 'all results are the CPU\'s; `graphc.compile(fn, device="gpu")` runs 
 MODULES: dict[str, str] = {
     **dict.fromkeys("_C _inductor _functorch _export fx export package".split(), _COMPILER),
     "onnx": "`graphc.export(graph)` writes a portable program, `graphc.stablehlo(graph)` its text",
-    "distributed": "each process runs alone; `torch.utils.data.DistributedSampler` splits a dataset",
-    **dict.fromkeys("quantization ao".split(), "dtypes are NumPy's, without quantized ones; cast with `.to(dtype)`"),
-    "sparse": "all tensors are dense; `index_add` and `scatter_add` sum at indices",
+    "distributed": "`torch.utils.data.DistributedSampler`, which splits a dataset: each process runs alone",
+    **dict.fromkeys("quantization ao".split(), "`.to(dtype)`: dtypes are NumPy's, without quantized ones"),
+    "sparse": "`index_add` and `scatter_add`, which sum at indices: all tensors are dense",
     "nested": "pad with `torch.nn.utils.rnn.pad_sequence`, and pass a mask",
     "multiprocessing": "Python's `multiprocessing`; send `tensor.numpy()`",
     "futures": "Python's `concurrent.futures`",

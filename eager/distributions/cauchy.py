@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from eager.core.tensor import Tensor
-from eager.distributions import constraints
-from eager.distributions.distribution import Distribution
+from eager.distributions.location_scale import LocationScale
 from eager.functional.creation import full_like
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """1 / (pi scale (1 + ((x - loc) / scale)^2)). It has no mean."""
-
-    loc: Tensor
-    scale: Tensor
-    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-    _expands = ("loc", "scale")
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        self._set(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Tensor:

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from eager.core.limits import finfo
 from eager.core.tensor import Tensor
-from eager.distributions import constraints
-from eager.distributions.distribution import Distribution
+from eager.distributions.location_scale import LocationScale
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """exp(-|x - loc| / scale) / (2 scale)."""
-
-    loc: Tensor
-    scale: Tensor
-    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-    _expands = ("loc", "scale")
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        self._set(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Tensor:

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
-from eager.distributions import constraints
 from eager.distributions.exp_family import ExponentialFamily
+from eager.distributions.location_scale import LocationScale
 from eager.distributions.utils import standard_normal
 from eager.rng.functions import normal
 
 __all__ = ["Normal"]
 
 
-class Normal(ExponentialFamily):
+class Normal(LocationScale, ExponentialFamily):
     """exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi))."""
 
-    loc: Tensor
-    scale: Tensor
-    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _mean_carrier_measure = 0
-    _expands = ("loc", "scale")
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        self._set(validate_args, loc=loc, scale=scale)
 
     @property
     def mean(self) -> Tensor:

@@ -54,7 +54,6 @@ from graphc.ops.dtypes import BOOL, SHORT_NAMES, kind, of_short_name
 _CONSTANT = OPS["constant"]
 INLINE = 16  # constants up to this many elements are written as numbers
 LARGE = 4096  # bytes of a constant that a text for people leaves out
-LEFT_OUT = "'<{:,} bytes>'"
 _PROVENANCE = re.compile(r"  # (?P<where>[^\[]*?)(?: \[(?P<scope>[^\]]*)\])?")
 _QUOTED = re.compile(r"[%\[\]]|\s(?=\s|$)|^\s|[^\S ]|[\x00-\x1f\x7f]|[\ud800-\udfff]")  # of a place: what would end it
 _INNER_NAME = re.compile(r"_v\d+(_\d+)?\Z")
@@ -173,7 +172,7 @@ def show_value(value: Any, inner: Mapping[Graph, str] = MappingProxyType({}), mo
     if isinstance(value, np.dtype):
         return SHORT_NAMES[value]
     if isinstance(value, Literal):
-        return LEFT_OUT.format(value.array.nbytes) if value.array.nbytes > most else _show_literal(value)
+        return f"'<{value.array.nbytes:,} bytes>'" if value.array.nbytes > most else _show_literal(value)
     if isinstance(value, tuple):
         parts = ", ".join(show_value(part, inner, most) for part in value)
         return f"({parts},)" if len(value) == 1 else f"({parts})"
