@@ -58,7 +58,7 @@ def timed(function: Any, name: str) -> Any:
 def restored(names: dict[str, Any]) -> None:
     """Put the functions back that have been replaced by timed ones, also those put there meanwhile."""
     for name, value in list(names.items()):
-        original = getattr(value, "_timed", None)
+        original = getattr(value, "_timed", None) if isinstance(value, types.FunctionType) else None
         if original is not None:
             names[name] = original
 
