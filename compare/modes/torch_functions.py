@@ -64,6 +64,12 @@ def _index(spec: tuple[int | None, ...], indices: tuple[torch.Tensor, ...]) -> t
     return tuple(slice(None) if s is None else indices[s] for s in spec)
 
 
+def _sort(x: Any, axis: int, descending: bool, first: int | None) -> tuple[Any, Any]:
+    found = torch.sort(x, dim=axis, descending=descending, stable=True)  # topk keeps no order of equals
+    wanted = x.shape[axis] if first is None else min(first, x.shape[axis])
+    return found[0].narrow(axis, 0, wanted), found[1].narrow(axis, 0, wanted)
+
+
 def _put_slice(x: torch.Tensor, src: torch.Tensor, start: Any, stop: Any, step: Any) -> torch.Tensor:
     result = x.clone()
     result[tuple(map(slice, start, stop, step))] = src
@@ -137,7 +143,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "scatter_add": lambda x, index, src, axis: x.scatter_add(axis, index, src),
     "slice": lambda x, start, stop, step: x[tuple(map(slice, start, stop, step))],
     "solve": lambda a, b, checked: torch.linalg.solve(a, b),
-    "sort": lambda x, axis, descending: torch.sort(x, dim=axis, descending=descending, stable=True),
+    "sort": _sort,
     "stop_gradient": lambda x: x.detach(),
     "svd": lambda x: torch.linalg.svd(x, full_matrices=False),
 }

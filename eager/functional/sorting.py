@@ -42,12 +42,13 @@ def check_size(input: Tensor, axis: int, name: str) -> None:
         raise IndexError(NO_SIZE.format(name=name, axis=axis))
 
 
-def _sorted(input: Tensor, axis: int, descending: bool, node: str, part: tuple[int, int] | None = None) -> Any:
-    """(values, indices) in order along `axis`, or so many of them from number `part[0]` on, as results of `node`."""
+def _sorted(input: Tensor, axis: int, descending: bool, node: str, first: int | None = None) -> Any:
+    """(values, indices) in order along `axis`, or the `first` so many of them, as results of `node`."""
     since = next(sequence)
-    found = E.sort(lifted(input), axis=axis, descending=descending)
-    if part is not None:
-        found = [narrow(x, axis, *part) for x in found]
+    if first == 1 and descending:
+        found = E.max_dim(lifted(input), axis=axis, keepdims=True)
+    else:
+        found = E.sort(lifted(input), axis=axis, descending=descending, first=first)
     if not input._d.shape:
         found = [E.reshape(x, shape=()) for x in found]
     values, indices = enclosed_each(found, node, since)
@@ -109,7 +110,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     for kind, name in (("c", "complex"), ("b", "bool")):
         if input._dtype().kind == kind:
             raise RuntimeError(NOT_SORTED.format(name=" topk" if kind == "c" else "topk", kind=name))
-    return return_types.topk(*_sorted(input, axis, largest, "TopkBackward0", (0, k if shape else 1)))
+    return return_types.topk(*_sorted(input, axis, largest, "TopkBackward0", k if shape else 1))
 
 
 @functools.partial(with_out, "kthvalue")

@@ -22,17 +22,6 @@ def argcummax(x: Any, axis: int, largest: bool) -> Any:
     return lax.cummax(jnp.where((x == running) | (x != x), places, 0), axis=axis)
 
 
-def sort(x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
-    # of the reversed array, last to first, as in `graphc.ops.sorting`; values and places in one pass
-    places = lax.broadcasted_iota("int32", x.shape, axis % max(x.ndim, 1))
-    if descending:
-        x, last = lax.rev(x, [axis % x.ndim]), x.shape[axis] - 1
-        values, places = lax.sort((x, places), dimension=axis, is_stable=True, num_keys=1)
-        return lax.rev(values, [axis % x.ndim]), (last - lax.rev(places, [axis % x.ndim])).astype("int64")
-    values, places = lax.sort((x, places), dimension=axis, is_stable=True, num_keys=1)
-    return values, places.astype("int64")
-
-
 def max_dim(x: Any, axis: int, keepdims: bool) -> tuple[Any, Any]:
     return _extreme(x, axis, keepdims, largest=True)
 
@@ -131,6 +120,5 @@ def _scatter_prod_jvp(axis: int, primals: Any, tangents: Any) -> Any:
 
 
 OVERRIDES = {
-    f.__name__: f
-    for f in (argcummax, argmax, argmin, logcumsumexp, max_dim, min_dim, scatter_reduce, searchsorted, sort)
+    f.__name__: f for f in (argcummax, argmax, argmin, logcumsumexp, max_dim, min_dim, scatter_reduce, searchsorted)
 }

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from graphc.ops.dtypes import is_floating
 
 Box = tuple[tuple[int, int], ...]
@@ -125,21 +123,32 @@ def _is_end(part: tuple[int, int], size: int) -> bool:
 
 
 def _ends(box: Box, shape: Sequence[int], params: Params) -> Box:
+    if not shape:
+        return box
     (axis,) = axes(params, len(shape))
-    return box if shape and _is_end(box[axis], shape[axis]) else _along(box, shape, params)
+    if params.get("first") is None and _is_end(box[axis], shape[axis]):
+        return box
+    return _with(box, axis, (0, box[axis][1]))
 
 
 def _sort(F: Any, x: Any, box: Box, shape: Sequence[int], params: Params) -> Any:
     (axis,) = axes(params, len(shape))
-    if not shape or not _is_end(box[axis], shape[axis]):
-        return F.sort(x, **params)
-    return _extreme(F, x, axis, first=box[axis][0] == 0, descending=params["descending"])
+    if shape and params.get("first") is None and _is_end(box[axis], shape[axis]):
+        return _extreme(F, x, axis, first=box[axis][0] == 0, descending=params["descending"])
+    return F.sort(x, **{**params, "first": box[axis][1]} if shape and box[axis][1] < shape[axis] else params)
+
+
+def _argsort(F: Any, x: Any, box: Box, shape: Sequence[int], params: Params) -> Any:
+    (axis,) = axes(params, len(shape))
+    return _sort(F, x, box, shape, params)[1] if shape and box[axis][1] < shape[axis] else F.argsort(x, **params)
 
 
 def _extreme(F: Any, x: Any, axis: int, *, first: bool, descending: bool) -> tuple[Any, Any]:
     """The first or last element of sorted rows, and its place: equal elements keep their order, nan is largest."""
+    along = x if first else F.flip(x, axis=(axis,))  # what is last of equals is first there
     if first == descending:
         value = F.amax(x, axis=(axis,), keepdims=True)
+        place = F.argmax(along, axis=axis, keepdims=True)
     else:
         value = x
         if is_floating(x.dtype):
@@ -147,13 +156,8 @@ def _extreme(F: Any, x: Any, axis: int, *, first: bool, descending: bool) -> tup
             value = F.where(nan, float("inf"), x)
             value = F.where(F.all(nan, axis=(axis,), keepdims=True), x, value)
         value = F.amin(value, axis=(axis,), keepdims=True)
-    same = F.eq(x, value)
-    if is_floating(x.dtype):
-        same = F.logical_or(same, F.logical_and(F.isnan(x), F.isnan(value)))
-    hits = F.cast(same, dtype=np.dtype(np.int32))
-    if first:
-        return value, F.argmax(hits, axis=axis, keepdims=True)
-    return value, x.shape[axis] - 1 - F.argmax(F.flip(hits, axis=(axis,)), axis=axis, keepdims=True)
+        place = F.sort(along, axis=axis, descending=False, first=1)[1]
+    return value, place if first else x.shape[axis] - 1 - place
 
 
 POINTWISE = Parts(_broadcast)
@@ -165,3 +169,4 @@ FLIP = Parts(_flipped)
 REDUCTION = Parts(_reduced)  # over axes
 ROWS = Parts(_along, _along)  # each row along an axis by itself
 SORT = Parts(_along, _ends, _sort)
+ARGSORT = Parts(_along, _ends, _argsort)

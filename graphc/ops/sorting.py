@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import parts, rows, scalars
+from graphc.ops import orders, parts, rows, scalars
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, is_inexact
 from graphc.ops.gradient import numpy_dtype
@@ -35,50 +35,56 @@ def _places(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 # --- orders
 
 
-def _argsort(xp: Any, x: Any, axis: int, descending: bool) -> Any:
-    # of the reversed array, last to first: equal elements keep their order, and nan is the largest, as in PyTorch
-    if not descending:
-        return xp.argsort(x, axis=axis, stable=True).astype(np.int64)
-    order = xp.argsort(xp.flip(x, axis), axis=axis, stable=True)
-    return x.shape[axis] - 1 - xp.flip(order, axis).astype(np.int64)
+def _argsort(xp: Any, x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
+    return orders.order(x, axis, descending)
 
 
-COMPARISON = 40  # operations for one with its move: branches are not vectorized
+COMPARISON = 10  # operations for one with its move: branches are not vectorized
 
 
 def _comparisons(avals: list[Aval], result: Any, params: Mapping[str, Any]) -> int:
     (aval,) = avals
     n = aval.shape[params["axis"]] if aval.shape else 1
-    return COMPARISON * aval.size * max(int(n), 1).bit_length()
+    wanted = params.get("first") or n
+    return COMPARISON * aval.size * max(int(min(n, wanted)), 1).bit_length()
 
 
 argsort = op(
-    "argsort", "input", parts=parts.ROWS, params={"axis": -1, "descending": False}, impl=_argsort, rule=Rule(_places),
-    flops=_comparisons, traits=Trait.ORDERS, ref=rows.scanned(rows.order),
+    "argsort", "input", parts=parts.ARGSORT, params={"axis": -1, "descending": False}, impl=_argsort,
+    rule=Rule(_places), flops=_comparisons, traits=Trait.ORDERS, ref=rows.scanned(rows.order),
     samples=(*(Sample(s, axis=a, descending=d) for s, a in _ROWS for d in (False, True)),
              Sample(Ints((2, 9), 3), axis=1, descending=True), Sample(Ints((2, 9), 3), axis=1, descending=False)),
 )  # fmt: skip
 
 
-def _sort(xp: Any, x: Any, axis: int, descending: bool) -> tuple[Any, Any]:
-    order = _argsort(xp, x, axis, descending)
-    return xp.take_along_axis(x, order, axis), order
+def _sort(xp: Any, x: np.ndarray, axis: int, descending: bool, first: int | None) -> tuple[np.ndarray, np.ndarray]:
+    places = orders.order(x, axis, descending, first)
+    return np.take_along_axis(x, places, axis), places
 
 
 def _values_and_places(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, Aval]:
-    places = _places(op, avals, params)
-    return Aval(places.shape, avals[0].dtype), places
+    places, first, axis = _places(op, avals, params), params["first"], params["axis"]
+    shape = list(places.shape)
+    if first is not None:
+        shape[axis] = min(first, shape[axis])
+    return Aval(tuple(shape), avals[0].dtype), Aval(tuple(shape), INT64)
 
 
-def _ref_sort(x: np.ndarray, axis: int, descending: bool) -> tuple[np.ndarray, np.ndarray]:
-    order = rows.scanned(rows.order)(x, axis=axis, descending=descending)
-    return ref_gather(x, order, axis), order
+def _ref_sort(x: np.ndarray, axis: int, descending: bool, first: int | None) -> tuple[np.ndarray, np.ndarray]:
+    places = rows.scanned(rows.order)(x, axis=axis, descending=descending)
+    if first is not None:
+        places = np.take(places, range(min(first, x.shape[axis])), axis)
+    return ref_gather(x, places, axis), places
 
 
+# first: how many of each row, from its beginning; None: all
 sort = op(
-    "sort", "input", parts=parts.SORT, results="values indices", params={"axis": -1, "descending": False}, impl=_sort,
+    "sort", "input", parts=parts.SORT, results="values indices",
+    params={"axis": -1, "descending": False, "first": None}, impl=_sort,
     rule=Rule(_values_and_places), flops=_comparisons, traits=Trait.ORDERS, ref=_ref_sort,
-    samples=argsort.samples[: 2 * len(_ROWS)],
+    samples=(*argsort.samples[: 2 * len(_ROWS)],
+             *(Sample((2, 40), axis=1, descending=d, first=3) for d in (False, True)),
+             Sample((7, 3), axis=0, descending=True, first=5), Sample((30,), axis=0, first=2)),
     rounding=EXACT,
     # no two elements come from one place
     vjp=dict(input=lambda F, g_values, r_indices, input_shape, axis: F.scatter(

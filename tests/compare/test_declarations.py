@@ -155,8 +155,8 @@ def test_pytorch_is_asked_for_the_order_of_equal_elements():
         assert compare.check(fn, x, modes=["pytorch"]).verdict is Verdict.IDENTICAL
     kernel = OPS["sort"].kernel
 
-    def last_first(x: np.ndarray, axis: int, descending: bool) -> list[np.ndarray]:
-        return [np.flip(found, axis) for found in kernel(x, axis, not descending)]
+    def last_first(x: np.ndarray, axis: int, descending: bool, first: int | None) -> list[np.ndarray]:
+        return [np.flip(found, axis) for found in kernel(x, axis, not descending, first)]
 
     with declared(OPS["sort"], kernel=last_first):
         assert compare.check(lambda x: x.sort(), x, modes=["pytorch"]).verdict is Verdict.BUG

@@ -18,7 +18,7 @@ from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import narrow
 from graphc.rewrite.cost import node_cost
 
-ROWS, COLUMNS = 24, 10
+ROWS, COLUMNS = 200, 10
 
 
 def traced(f: Callable[..., Any], *given: Any) -> Graph:
@@ -50,7 +50,8 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "largest and its place": lambda x: tuple(part[-1] for part in torch.sort(x, 0)),
     "descending, first": lambda x: tuple(part[0] for part in torch.sort(x, 0, descending=True)),
     "descending, last": lambda x: tuple(part[-1] for part in torch.sort(x, 0, descending=True)),
-    "top 1": lambda x: tuple(torch.topk(x, 1, 0)),
+    "the first of those at the top": lambda x: tuple(part[:2] for part in torch.topk(x, 4, 0)),
+    "smallest few, and where": lambda x: (torch.sort(x, 0).values[:3], torch.argsort(x, 0)[:5]),
     "argmax of few": lambda x: torch.argmax(x.exp(), 1)[:3],
 }  # fmt: skip
 
