@@ -1,14 +1,11 @@
-"""Kernels for JAX of windows that slide over images: convolution and pooling. See graphc/ops/kernels.py.
+"""Kernels for JAX of windows that slide over images: pooling, and the table of all. See graphc/ops/kernels.py.
 
-Images are (N, *spatial, C) here, with their channels last: XLA's loops on the CPU then run over channels, and it copies
-any other form into this one. Weights are (O, C / groups, *kernel), as everywhere. `graphc.lowering.layouts` arranges
-programs so that images seldom change their form.
+Images have their channels last, as in `graphc.lowering.taps`.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,120 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from graphc.lowering.convolutions import conv, conv_input, conv_weight
+from graphc.lowering.taps import Borders, Sizes, around, cuts, last
 from graphc.lowering.zeros import unsigned
 from graphc.ops.maxima import lowest
 
-Sizes = tuple[int, ...]
-Borders = tuple[tuple[int, int], ...]
-
-# numbers that a window meets: a product with all of them takes less time than a convolution; and XLA a while to compile
-FEW, TAPS = 32, 25
-
-
-def _last(shape: Sizes) -> Sizes:
-    """The shape (N, C, *spatial) with its channels last."""
-    return (shape[0], *shape[2:], shape[1])
-
-
-def _borders(padding: Sizes) -> Borders:
-    return tuple((p, p) for p in padding)
-
-
-def _around(padding: Borders) -> list[tuple[int, int]]:
-    """`padding` of the spatial dimensions as that of all."""
-    return [(0, 0), *padding, (0, 0)]
-
-
-# --- convolution
-
-
-def conv(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    if groups == 1 and _is_product(w.shape[2:], stride, padding):
-        return lax.dot_general(x, _matrix(w), (((x.ndim - 1,), (1,)), ((), ())))
-    if groups == 1 and math.prod(w.shape[1:]) <= FEW and x.size and w.size:
-        return _of_patches(x, w, stride, padding, dilation)
-    return _slid(x, w, stride, padding, dilation, groups)
-
-
-def _slid(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    letters = "DHW"[-len(stride) :]
-    return lax.conv_general_dilated(
-        x,
-        w,
-        window_strides=stride,
-        padding=_borders(padding),
-        rhs_dilation=dilation,
-        dimension_numbers=(f"N{letters}C", f"OI{letters}", f"N{letters}C"),
-        feature_group_count=groups,
-    )
-
-
-def _is_product(kernel: Sizes, stride: Sizes, padding: Sizes) -> bool:
-    """Whether a convolution is a product of each pixel with the weights as a matrix."""
-    return set(kernel) == set(stride) == {1} and not any(padding)
-
-
-def _matrix(w: Any) -> Any:
-    return w.reshape(w.shape[:2])
-
-
-def _of_patches(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
-    """The convolution as a product with what each window meets."""
-    borders = _borders(padding)
-    padded = jnp.pad(x, _around(borders))
-    taps = [padded[:, *cut] for cut in _cuts(x.shape[1:-1], w.shape[2:], stride, borders, dilation)]
-    rows = jnp.moveaxis(w, (0, 1), (-1, -2)).reshape(-1, w.shape[0])
-    return lax.dot_general(jnp.concatenate(taps, -1), rows, (((x.ndim - 1,), (0,)), ((), ())))
-
-
-def conv_input(g: Any, w: Any, shape: Sizes, **window: Any) -> Any:
-    if jnp.issubdtype(g.dtype, jnp.integer):
-        return _whole_input(g, w, _last(shape), **window)
-    if window["groups"] == 1 and _is_product(w.shape[2:], window["stride"], window["padding"]):
-        return lax.dot_general(g, _matrix(w), (((g.ndim - 1,), (0,)), ((), ())))
-    # conv is linear in x: XLA's form of its transpose is what JAX derives
-    given = jax.ShapeDtypeStruct(_last(shape), g.dtype)
-    (dx,) = jax.linear_transpose(lambda x: _slid(x, w, **window), given)(g)
-    return dx
-
-
-def conv_weight(g: Any, x: Any, shape: Sizes, **window: Any) -> Any:
-    if jnp.issubdtype(g.dtype, jnp.integer):
-        return _whole_weight(g, x, shape, **window)
-    if window["groups"] == 1 and _is_product(shape[2:], window["stride"], window["padding"]):
-        pixels = tuple(range(g.ndim - 1))
-        # the narrower operand first: the other way round takes XLA twice as long
-        if shape[0] <= shape[1]:
-            return lax.dot_general(g, x, ((pixels, pixels), ((), ()))).reshape(shape)
-        return lax.dot_general(x, g, ((pixels, pixels), ((), ()))).T.reshape(shape)
-    (dw,) = jax.linear_transpose(lambda w: _slid(x, w, **window), jax.ShapeDtypeStruct(shape, g.dtype))(g)
-    return dw
-
-
-# JAX derives nothing for integers: there the transposes are sums over the taps
-
-
-def _whole_input(g: Any, w: Any, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    borders, spatial = _borders(padding), shape[1:-1]
-    parts = g.reshape(*g.shape[:-1], groups, g.shape[-1] // groups)
-    weights = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
-    total = jnp.zeros((shape[0], *(n + 2 * p for n, p in zip(spatial, padding, strict=True)), shape[-1]), g.dtype)
-    taps = itertools.product(*map(range, w.shape[2:]))
-    for tap, cut in zip(taps, _cuts(spatial, w.shape[2:], stride, borders, dilation), strict=True):
-        part = jnp.einsum("n...go,goc->n...gc", parts, weights[(..., *tap)])
-        total = total.at[:, *cut].add(part.reshape(*g.shape[:-1], shape[-1]))
-    return total[:, *(slice(p, p + n) for n, p in zip(spatial, padding, strict=True))]
-
-
-def _whole_weight(g: Any, x: Any, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    borders = _borders(padding)
-    parts = g.reshape(-1, groups, g.shape[-1] // groups)
-    padded = jnp.pad(x, _around(borders))
-    rows = []
-    for cut in _cuts(x.shape[1:-1], shape[2:], stride, borders, dilation):
-        met = padded[:, *cut].reshape(-1, groups, x.shape[-1] // groups)
-        rows.append(jnp.einsum("pgo,pgc->goc", parts, met).reshape(shape[:2]))
-    return jnp.stack(rows, axis=-1).reshape(shape)
+TAPS = 25  # of a window: XLA takes a while to compile more
 
 
 # --- pooling
@@ -145,8 +34,8 @@ def _tiles(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders, dilatio
 
 def _taps(x: Any, outside: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Iterator[Any]:
     """What the windows meet at each of their taps; outside of the image the number `outside`."""
-    values = jnp.pad(x, _around(padding), constant_values=outside)
-    return (values[:, *cut] for cut in _cuts(x.shape[1:-1], kernel, stride, padding, dilation))
+    values = jnp.pad(x, around(padding), constant_values=outside)
+    return (values[:, *cut] for cut in cuts(x.shape[1:-1], kernel, stride, padding, dilation))
 
 
 # of two arrays, over axes, and as XLA's own loop takes it, which is four times slower for few taps
@@ -165,7 +54,7 @@ def _reduced(
         split = (part for n, k in zip(x.shape[1:-1], kernel, strict=True) for part in (n // k, k))
         return over(x.reshape(x.shape[0], *split, x.shape[-1]), axis=tuple(range(2, 2 + 2 * len(kernel), 2)))
     first = np.array(start, x.dtype)
-    return lax.reduce_window(x, first, reducer, (1, *kernel, 1), (1, *stride, 1), _around(padding))
+    return lax.reduce_window(x, first, reducer, (1, *kernel, 1), (1, *stride, 1), around(padding))
 
 
 def max_pool(x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Any:
@@ -227,7 +116,7 @@ def max_pool_index(x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilat
     place = np.pad(np.arange(math.prod(spatial)).reshape(spatial), padding, constant_values=-1)[..., None]
     best, at = None, None
     taps = _taps(x, lowest(x.dtype), kernel, stride, padding, dilation)
-    for value, cut in zip(taps, _cuts(spatial, kernel, stride, padding, dilation), strict=True):
+    for value, cut in zip(taps, cuts(spatial, kernel, stride, padding, dilation), strict=True):
         position = jnp.asarray(place[cut])
         if best is None or at is None:
             best, at = value, jnp.broadcast_to(position, value.shape)
@@ -235,15 +124,6 @@ def max_pool_index(x: Any, kernel: Sizes, stride: Sizes, padding: Borders, dilat
         better = _better(value, best) | ((at < 0) & (position >= 0))
         best, at = jnp.where(better, value, best), jnp.where(better, position, at)
     return at
-
-
-def _cuts(spatial: Sizes, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> Iterator[Any]:
-    """For each tap of the window, the elements of the padded image that it meets."""
-    sizes = zip(spatial, kernel, stride, padding, dilation, strict=True)
-    out = [(n + a + b - d * (k - 1) - 1) // s + 1 for n, k, s, (a, b), d in sizes]
-    for tap in itertools.product(*map(range, kernel)):
-        steps = zip(tap, dilation, out, stride, strict=True)
-        yield tuple(slice(i * d, i * d + (n - 1) * s + 1, s) for i, d, n, s in steps)
 
 
 def _total(x: Any, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
@@ -260,7 +140,7 @@ def avg_pool(x: Any, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
 
 def avg_pool_spread(g: Any, shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders) -> Any:
     # NumPy adds to zeros, XLA begins with the first term, which may be -0
-    given, share = jax.ShapeDtypeStruct(_last(shape), g.dtype), unsigned(g * g.dtype.type(1 / math.prod(kernel)))
+    given, share = jax.ShapeDtypeStruct(last(shape), g.dtype), unsigned(g * g.dtype.type(1 / math.prod(kernel)))
     (dx,) = jax.linear_transpose(lambda x: _total(x, kernel, stride, padding), given)(share)
     return dx
 

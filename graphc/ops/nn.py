@@ -1,7 +1,7 @@
 """Ops of neural networks that are no compositions: convolution and pooling, with the transposes their gradients need.
 
 Each is declared for one, two and three spatial dimensions. A family is closed: the gradient of a member is a member.
-JAX's kernels are in lowering/windows.py.
+JAX's kernels are in lowering/windows.py and convolutions.py.
 """
 
 from __future__ import annotations

@@ -1,0 +1,185 @@
+"""Convolution under JAX, and its transposes.
+
+Weights are (O, C / groups, *kernel). XLA has vectorized loops on the CPU for images of one or two dimensions without
+groups; what else there is becomes such convolutions here, or products: as XLA has it, it takes 10 to 200 times longer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from graphc.lowering.taps import Borders, Sizes, around, cuts, last
+
+FEW = 32  # numbers that a window meets: a product with all of them takes less time than a convolution
+SHORT = 64  # the same of one channel in groups: their sum, one by one, takes less time than anything else
+APART = 16  # groups that are convolutions of their own: XLA takes a while to compile more of them
+
+
+def _borders(padding: Sizes) -> Borders:
+    return tuple((p, p) for p in padding)
+
+
+def conv(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    if groups == 1 and _is_product(w.shape[2:], stride, padding):
+        return lax.dot_general(x, _matrix(w), (((x.ndim - 1,), (1,)), ((), ())))
+    if groups == 1 and math.prod(w.shape[1:]) <= FEW and x.size and w.size:
+        return _of_patches(x, w, stride, padding, dilation)
+    return _slid(x, w, stride, padding, dilation, groups)
+
+
+def _slid(x: Any, w: Any, *window: Any) -> Any:
+    """The convolution, in a form that can be transposed."""
+    if not x.size or not w.size:
+        return _by_xla(x, w, *window)
+    return _on_cpu(_way(w.shape, window[-1]), _by_xla)(x, w, *window)
+
+
+def _way(shape: Sizes, groups: int) -> Callable[..., Any]:
+    """How to convolve on the CPU with weights of `shape`."""
+    if len(shape) == 5:
+        return _by_planes
+    if groups > 1 and math.prod(shape[1:]) <= SHORT:
+        return _summed
+    return _by_groups if 1 < groups <= APART else _by_xla
+
+
+def _on_cpu(way: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
+    """`way(x, y, *params)` on the CPU, and the `other` one elsewhere."""
+
+    def run(x: Any, y: Any, *params: Any) -> Any:
+        here, there = (lambda x, y, f=f: f(x, y, *params) for f in (way, other))
+        return lax.platform_dependent(x, y, cpu=here, default=there)
+
+    return other if way is other else run
+
+
+def _by_xla(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    letters = "DHW"[-len(stride) :]
+    return lax.conv_general_dilated(
+        x,
+        w,
+        window_strides=stride,
+        padding=_borders(padding),
+        rhs_dilation=dilation,
+        dimension_numbers=(f"N{letters}C", f"OI{letters}", f"N{letters}C"),
+        feature_group_count=groups,
+    )
+
+
+def _summed(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    """The sum over the taps, and over the few channels of a group: one loop over the pixels."""
+    exact = jnp.promote_types(x.dtype, jnp.float32) if x.dtype.itemsize == 2 else x.dtype
+    borders = _borders(padding)
+    padded = jnp.pad(x, around(borders)).astype(exact)
+    padded = padded.reshape(*padded.shape[:-1], groups, 1, w.shape[1])
+    weights = w.reshape(groups, -1, *w.shape[1:]).astype(exact)
+    total: Any = 0
+    taps = itertools.product(*map(range, w.shape[2:]))
+    for tap, cut in zip(taps, cuts(x.shape[1:-1], w.shape[2:], stride, borders, dilation), strict=True):
+        for k in range(w.shape[1]):
+            total = total + padded[:, *cut, ..., k] * weights[:, :, k, *tap]
+    return total.reshape(*total.shape[:-2], w.shape[0]).astype(x.dtype)
+
+
+def _by_groups(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    """One convolution for each group."""
+    parts = zip(jnp.split(x, groups, -1), jnp.split(w, groups), strict=True)
+    return jnp.concatenate([conv(*part, stride, padding, dilation, 1) for part in parts], -1)
+
+
+def _by_planes(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    """Planes, with those that the window meets beside each as more channels."""
+    n, depth, *plane, channels = x.shape
+    borders = _borders(padding)
+    cut = [at for (at,) in cuts((depth,), w.shape[2:3], stride[:1], borders[:1], dilation[:1])]
+    padded = jnp.pad(x, [(0, 0), borders[0], (0, 0), (0, 0), (0, 0)]).reshape(n, -1, *plane, groups, 1, w.shape[1])
+    beside = jnp.concatenate([padded[:, at] for at in cut], -2)
+    count, more = beside.shape[1], channels * len(cut)
+    weights = jnp.moveaxis(w, 2, 1).reshape(w.shape[0], -1, *w.shape[3:])
+    way = conv if groups == 1 else _way(weights.shape, groups)
+    found = way(beside.reshape(n * count, *plane, more), weights, stride[1:], padding[1:], dilation[1:], groups)
+    return found.reshape(n, count, *found.shape[1:])
+
+
+def _is_product(kernel: Sizes, stride: Sizes, padding: Sizes) -> bool:
+    """Whether a convolution is a product of each pixel with the weights as a matrix."""
+    return set(kernel) == set(stride) == {1} and not any(padding)
+
+
+def _matrix(w: Any) -> Any:
+    return w.reshape(w.shape[:2])
+
+
+def _of_patches(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
+    """The convolution as a product with what each window meets."""
+    borders = _borders(padding)
+    padded = jnp.pad(x, around(borders))
+    taps = [padded[:, *cut] for cut in cuts(x.shape[1:-1], w.shape[2:], stride, borders, dilation)]
+    rows = jnp.moveaxis(w, (0, 1), (-1, -2)).reshape(-1, w.shape[0])
+    return lax.dot_general(jnp.concatenate(taps, -1), rows, (((x.ndim - 1,), (0,)), ((), ())))
+
+
+def conv_input(g: Any, w: Any, shape: Sizes, **window: Any) -> Any:
+    if jnp.issubdtype(g.dtype, jnp.integer):
+        return _whole_input(g, w, last(shape), **window)
+    if window["groups"] == 1 and _is_product(w.shape[2:], window["stride"], window["padding"]):
+        return lax.dot_general(g, _matrix(w), (((g.ndim - 1,), (0,)), ((), ())))
+    # conv is linear in x: XLA's form of its transpose is what JAX derives
+    given = jax.ShapeDtypeStruct(last(shape), g.dtype)
+    (dx,) = jax.linear_transpose(lambda x: _slid(x, w, *_ordered(**window)), given)(g)
+    return dx
+
+
+def conv_weight(g: Any, x: Any, shape: Sizes, **window: Any) -> Any:
+    if jnp.issubdtype(g.dtype, jnp.integer):
+        return _whole_weight(g, x, shape, *_ordered(**window))
+    if window["groups"] == 1 and _is_product(shape[2:], window["stride"], window["padding"]):
+        pixels = tuple(range(g.ndim - 1))
+        # the narrower operand first: the other way round takes XLA twice as long
+        if shape[0] <= shape[1]:
+            return lax.dot_general(g, x, ((pixels, pixels), ((), ()))).reshape(shape)
+        return lax.dot_general(x, g, ((pixels, pixels), ((), ()))).T.reshape(shape)
+    many = window["groups"] > APART and math.prod(shape[1:]) > SHORT
+    return _on_cpu(_whole_weight if many else _transposed_weight, _transposed_weight)(g, x, shape, *_ordered(**window))
+
+
+def _transposed_weight(g: Any, x: Any, shape: Sizes, *window: Any) -> Any:
+    (dw,) = jax.linear_transpose(lambda w: _slid(x, w, *window), jax.ShapeDtypeStruct(shape, g.dtype))(g)
+    return dw
+
+
+def _ordered(stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> tuple[Any, ...]:
+    return stride, padding, dilation, groups
+
+
+# JAX derives nothing for integers: there the transposes are sums over the taps
+
+
+def _whole_input(g: Any, w: Any, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    borders, spatial = _borders(padding), shape[1:-1]
+    parts = g.reshape(*g.shape[:-1], groups, g.shape[-1] // groups)
+    weights = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
+    total = jnp.zeros((shape[0], *(n + 2 * p for n, p in zip(spatial, padding, strict=True)), shape[-1]), g.dtype)
+    taps = itertools.product(*map(range, w.shape[2:]))
+    for tap, cut in zip(taps, cuts(spatial, w.shape[2:], stride, borders, dilation), strict=True):
+        part = jnp.einsum("n...go,goc->n...gc", parts, weights[(..., *tap)])
+        total = total.at[:, *cut].add(part.reshape(*g.shape[:-1], shape[-1]))
+    return total[:, *(slice(p, p + n) for n, p in zip(spatial, padding, strict=True))]
+
+
+def _whole_weight(g: Any, x: Any, shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    borders = _borders(padding)
+    parts = g.reshape(-1, groups, g.shape[-1] // groups)
+    padded = jnp.pad(x, around(borders))
+    rows = []
+    for cut in cuts(x.shape[1:-1], shape[2:], stride, borders, dilation):
+        met = padded[:, *cut].reshape(-1, groups, x.shape[-1] // groups)
+        rows.append(jnp.einsum("pgo,pgc->goc", parts, met).reshape(shape[:2]))
+    return jnp.stack(rows, axis=-1).reshape(shape)

@@ -1,0 +1,70 @@
+"""Convolutions under XLA: each way to compute them, and its transposes, against the NumPy kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from graphc.lowering import convolutions
+from graphc.ops import OPS
+
+# rank of the image: (groups, channels of one, results of one, kernel, stride, padding, dilation)
+CASES: dict[str, tuple[int, tuple[Any, ...]]] = {
+    "depthwise": (2, (5, 1, 1, (3, 2), (1, 1), (1, 2), (1, 1))),
+    "depthwise, several results": (2, (3, 1, 2, (3, 3), (2, 1), (1, 0), (1, 2))),
+    "depthwise, in time": (1, (6, 1, 1, (4,), (1,), (3,), (1,))),
+    "few channels in a group": (2, (4, 3, 2, (2, 3), (1, 2), (0, 1), (2, 1))),
+    "convolutions of their own": (2, (3, 8, 2, (3, 3), (2, 1), (1, 1), (1, 2))),
+    "products of pixels": (2, (2, 70, 3, (1, 1), (1, 1), (0, 0), (1, 1))),
+    "many groups": (1, (18, 33, 1, (2,), (1,), (1,), (1,))),
+    "planes": (3, (1, 5, 4, (3, 2, 2), (1, 2, 1), (1, 0, 1), (1, 1, 2))),
+    "planes, far apart": (3, (1, 9, 2, (2, 2, 1), (2, 1, 1), (2, 1, 0), (3, 1, 1))),
+    "planes in groups": (3, (3, 4, 2, (3, 3, 2), (1, 1, 1), (1, 1, 0), (1, 1, 1))),
+    "depthwise planes": (3, (4, 1, 1, (2, 2, 2), (1, 1, 2), (0, 1, 1), (2, 1, 1))),
+}
+SIZES = (6, 5, 7)
+
+
+def drawn(name: str) -> tuple[int, dict[str, Any], np.ndarray, np.ndarray]:
+    rank, (groups, channels, results, kernel, stride, padding, dilation) = CASES[name]
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, groups * channels, *SIZES[:rank]))
+    w = rng.standard_normal((groups * results, channels, *kernel))
+    return rank, {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}, x, w
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_as_in_numpy(name: str):
+    rank, window, x, w = drawn(name)
+    y = OPS[f"conv{rank}d"].kernel(x, w, **window)
+    g = np.random.default_rng(1).standard_normal(y.shape)
+    dx = OPS[f"conv{rank}d_input"].kernel(g, w, shape=x.shape, **window)
+    dw = OPS[f"conv{rank}d_weight"].kernel(g, x, shape=w.shape, **window)
+    image, cotangent = np.moveaxis(x, 1, -1), np.moveaxis(g, 1, -1)
+    with jax.enable_x64(True):
+        found = jax.jit(lambda x, w: convolutions.conv(x, w, **window))(image, w)
+        image_back = jax.jit(lambda g, w: convolutions.conv_input(g, w, x.shape, **window))(cotangent, w)
+        weight_back = jax.jit(lambda g, x: convolutions.conv_weight(g, x, w.shape, **window))(cotangent, image)
+    np.testing.assert_allclose(np.moveaxis(np.asarray(found), -1, 1), y, 1e-10, 1e-10)
+    np.testing.assert_allclose(np.moveaxis(np.asarray(image_back), -1, 1), dx, 1e-10, 1e-10)
+    np.testing.assert_allclose(weight_back, dw, 1e-10, 1e-10)
+
+
+def test_every_way_has_a_case():
+    ways = {convolutions._way(drawn(name)[3].shape, CASES[name][1][0]).__name__ for name in CASES}
+    assert ways == {"_by_planes", "_summed", "_by_groups", "_by_xla"}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_halves_round_once(dtype: str):
+    import jax.numpy as jnp
+
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((1, 40, 8)), dtype)
+    w = jnp.asarray(np.random.default_rng(1).standard_normal((8, 1, 31)), dtype)
+    found = convolutions.conv(x, w, (1,), (0,), (1,), 8)
+    exact = convolutions.conv(x.astype("float32"), w.astype("float32"), (1,), (0,), (1,), 8)
+    assert found.dtype == x.dtype
+    np.testing.assert_array_equal(found, exact.astype(dtype))
