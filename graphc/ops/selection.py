@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from graphc.ops import scalars
+from graphc.ops import choosing, scalars
 from graphc.ops.references import Each
 from graphc.ops.rounding import EXACT
 from graphc.ops.rules import pointwise, pointwise_no_bool, refusing_complex, where_rule
@@ -42,7 +42,7 @@ def _choice(name: str, does: str, better, ufunc, ref):
 maximum = _choice("maximum", "larger", operator.gt, np.maximum, Each(scalars.larger))
 minimum = _choice("minimum", "smaller", operator.lt, np.minimum, Each(scalars.smaller))
 where = op("where", "condition input other", doc="`input` where `condition` holds, else `other`.",
-           impl="where", rule=where_rule, ref=Each(scalars.chosen),
+           impl="where", numpy=choosing.where, rule=where_rule, ref=Each(scalars.chosen),
            traits=Trait.MOVES, image=lambda params, condition, x, y: (min(x[0], y[0]), max(x[1], y[1])),
            slopes=dict(input=Each(scalars.where_slope(True)), other=Each(scalars.where_slope(False))),
            vjp=dict(input=lambda F, g, condition: F.where(condition, g, 0),
