@@ -52,4 +52,4 @@ def _changes_often(condition: np.ndarray) -> bool:
     """Whether a condition changes often from one element to the next, in a part in the middle."""
     flat = condition.reshape(-1)
     middle = flat[(flat.size - LOOKED_AT) // 2 :][:LOOKED_AT]
-    return np.count_nonzero(middle[1:] != middle[:-1]) > CHANGES
+    return int(np.count_nonzero(middle[1:] != middle[:-1])) > CHANGES
