@@ -4,6 +4,7 @@ Systems of equations are products with inverses here, so that the normal form fi
 left of them is solved at the end (graphc.passes.solves). Before that, inverses become those of smaller things:
 
     diag(d)^-1 = diag(1 / d)          (P Q)^-1 = Q^-1 P^-1          (P^T)^-1 = (P^-1)^T          (s P)^-1 = P^-1 / s
+    log |s P| = n log |s| + log |P|
     Q^-1 = Q^T, Q orthogonal          (P x Q)^-1 = P^-1 x Q^-1, Kronecker's product
     of blocks on the diagonal: the inverses of the blocks
     (D + U U^T)^-1 = D^-1 - D^-1 U (1 + U^T D^-1 U)^-1 U^T D^-1     D diagonal and positive, U with few columns
@@ -320,6 +321,11 @@ class _Writer:
         if factors is not None and is_floating(x.dtype):
             return _both(*map(self._logs, factors))
         if self._one_matrix(x) and is_floating(x.dtype):
+            scaled = self._scaled(x)
+            if scaled is not None:  # of a determinant itself, the power of the number may overflow
+                matrix, number = scaled
+                n, sign = x.shape[0], F.sgn(number)
+                return _both(self._logs(matrix), (sign if n % 2 else F.square(sign), F.log(F.abs(number)) * float(n)))
             if min(self._facts.band(x.id)) <= 0:
                 d = self._parts.diagonal(x)
                 return F.prod(F.sgn(d), axis=(0,), keepdims=False), F.sum(F.log(F.abs(d)), axis=(0,), keepdims=False)
