@@ -1,0 +1,10 @@
+"""How the values of a graph lie on a mesh of devices: what is said, what follows from it, and what it costs.
+
+Nothing here runs on devices: programs that do are made by `graphc.lowering`.
+"""
+
+from graphc.sharding.layout import Layout, layout_of
+from graphc.sharding.mesh import Mesh, mesh_of
+from graphc.sharding.sharding import P, Sharding, sharding_of
+
+__all__ = ["Layout", "Mesh", "P", "Sharding", "layout_of", "mesh_of", "sharding_of"]
