@@ -3,8 +3,13 @@
 Nothing here runs on devices: programs that do are made by `graphc.lowering`.
 """
 
+from graphc.sharding.collectives import Collective, compiled, total
 from graphc.sharding.layout import Layout, layout_of
 from graphc.sharding.mesh import Mesh, mesh_of
+from graphc.sharding.propagation import Propagated, propagate
 from graphc.sharding.sharding import P, Sharding, sharding_of
 
-__all__ = ["Layout", "Mesh", "P", "Sharding", "layout_of", "mesh_of", "sharding_of"]
+__all__ = [
+    "Collective", "Layout", "Mesh", "P", "Propagated", "Sharding", "compiled", "layout_of", "mesh_of", "propagate",
+    "sharding_of", "total",
+]  # fmt: skip
