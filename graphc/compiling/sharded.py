@@ -17,6 +17,7 @@ from graphc.compiling.signature import Call
 from graphc.execution.placed import Placed
 from graphc.ir import Graph, Node
 from graphc.ops import OPS
+from graphc.sharding.correspondence import is_elementwise
 from graphc.sharding.mesh import Mesh, mesh_of
 from graphc.sharding.propagation import propagate
 from graphc.sharding.sharding import P, Sharding, check_divides, sharding_of
@@ -208,7 +209,7 @@ class _Followers:
         self._parent: dict[int, int] = {}
         nodes = program.graph.nodes
         for node in program.graph.operations():
-            if (node.op.pointwise or node.op.passes) and not node.op.several:
+            if is_elementwise(node):
                 for i in node.inputs:
                     if nodes[i].shape == node.shape and node.shape:
                         self._parent[self._root(i)] = self._root(node.id)
@@ -231,7 +232,7 @@ def _gathering(program: Program, used: Mapping[int, Sharding]) -> Program:
     nodes: dict[int, Node] = {}
     instead: dict[int, int] = {}
     for id, node in graph.nodes.items():
-        keeps = (node.op.pointwise or node.op.passes) and not node.op.several
+        keeps = is_elementwise(node)
         inputs = tuple([
             instead[i] if i in instead and not (keeps and graph.nodes[i].shape == node.shape) else i
             for i in node.inputs

@@ -15,7 +15,7 @@ from graphc.ir import Graph, Node
 from graphc.normal.affine import Index, Unsolved
 from graphc.normal.form import Algebra, Form, atom
 from graphc.ops.labels import SAME, words
-from graphc.ops.parts import Box, Parts, whole
+from graphc.ops.parts import POINTWISE, Box, Parts, whole
 
 Label = Any
 MASKED = "masked"  # each device has the elements of its part, and zeros for the others: their sum is the result
@@ -36,12 +36,18 @@ class Correspondence(NamedTuple):
     reduced: Mapping[Label, str]
 
 
+def is_elementwise(node: Node) -> bool:
+    """Whether each element of the result is computed from the elements of the operands in its place."""
+    op = node.op
+    return not op.several and (op.pointwise or op.passes or op.parts is POINTWISE)
+
+
 def correspondence(node: Node, nodes: Mapping[int, Node]) -> Correspondence:
     """That of a node of sizes that are numbers."""
     operands = [nodes[i].results[0].shape if not nodes[i].op.several else () for i in node.inputs]
     results = [aval.shape for aval in node.results]
     op = node.op
-    if op.dims is None and (op.pointwise or op.passes):
+    if op.dims is None and is_elementwise(node):
         return _of_words(SAME, operands, results, node.params)
     if op.dims is not None:
         return _of_words(op.dims, operands, results, node.params)

@@ -17,7 +17,7 @@ from graphc.ir import INPUT, Graph, Node
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
 from graphc.sharding.collectives import Collective, total
-from graphc.sharding.correspondence import MASKED, Correspondence, Label, correspondence
+from graphc.sharding.correspondence import MASKED, Correspondence, Label, correspondence, is_elementwise
 from graphc.sharding.mesh import Mesh
 from graphc.sharding.sharding import Axes, Sharding
 
@@ -112,7 +112,7 @@ class _Spreading:
     def run(self) -> None:
         """Spread until nothing changes: through what computes element by element, then one step through all."""
         nodes = list(self.graph.nodes.values())
-        near = [n for n in nodes if n.op.pointwise or n.op.passes or n.op.view or n.op is _ITEM]
+        near = [n for n in nodes if is_elementwise(n) or n.op.view or n.op is _ITEM]
         for _ in range(MOST_SWEEPS):
             if self._sweep(near):
                 continue
