@@ -42,6 +42,7 @@ from graphc.ir.graph import Graph
 from graphc.lowering import BACKENDS
 from graphc.passes import Settings, settings_for
 from graphc.passes.settings import USUAL
+from graphc.sharding.propagation import annotated
 
 Path = tuple[bytes, ...]  # the values of the first decisions of a call
 P = ParamSpec("P")
@@ -320,7 +321,8 @@ class Compiled(Generic[P, R_co]):
     @property
     def graph(self) -> Graph:
         """The optimized graph of the latest call. Raises RuntimeError before the first."""
-        return self._last().runner.forward.graph
+        program = self._last().runner.forward
+        return program.graph if self._shardings is None else annotated(program.graph, program.layout)
 
     @property
     def source(self) -> str:

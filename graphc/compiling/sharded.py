@@ -61,8 +61,7 @@ class Shardings(NamedTuple):
                 if followed is not None:
                     known[program.graph.inputs[k]] = followed
                     held[k] = _Held(followed, followed, followed)
-        gathered = {i: h.used for i, h in zip(program.graph.inputs, held, strict=False) if h and h.used != h.held}
-        program = _gathering(program, gathered)
+        program = _gathering(program, {i: h for i, h in zip(program.graph.inputs, held, strict=False) if h is not None})
         free = [k for k, h in enumerate(held) if h is None and isinstance(sources[k], Draw)]
         if free:  # random numbers lie where what is computed with them does
             whole = dict(known)
@@ -224,26 +223,31 @@ class _Followers:
         return next((s for i, s in known.items() if s.axes and self._root(i) == root), None)
 
 
-def _gathering(program: Program, used: Mapping[int, Sharding]) -> Program:
-    """The program with inputs gathered, where they are used otherwise than element by element, as an update does."""
-    if not used:
+def _gathering(program: Program, known: Mapping[int, _Held]) -> Program:
+    """The program with inputs gathered where they are computed with, and split as an optimizer's state where that is
+    done element by element, as an update is: so each device makes its part of it."""
+    used = {i: h.used for i, h in known.items() if h.used != h.held}
+    updated = {i: h.state for i, h in known.items() if h.state != h.held}
+    if not used and not updated:
         return program
     graph, new = program.graph, max(program.graph.nodes) + 1
     nodes: dict[int, Node] = {}
     instead: dict[int, int] = {}
+    in_update: dict[int, int] = {}
+    added: list[int] = []
     for id, node in graph.nodes.items():
         keeps = is_elementwise(node)
-        inputs = tuple([
-            instead[i] if i in instead and not (keeps and graph.nodes[i].shape == node.shape) else i
-            for i in node.inputs
-        ])  # fmt: skip
-        nodes[id] = node.on(inputs)
-        if id in used:
-            nodes[new] = Node(new, _SHARD, (id,), {"spec": used[id].dims}, node.results, node.where)
-            instead[id] = new
-            new += 1
+        inputs = [
+            (in_update if keeps and graph.nodes[i].shape == node.shape else instead).get(i, i) for i in node.inputs
+        ]
+        nodes[id] = node.on(tuple(inputs))
+        for wishes, becomes in ((used, instead), (updated, in_update)):
+            if id in wishes:
+                nodes[new] = Node(new, _SHARD, (id,), {"spec": wishes[id].dims}, node.results, node.where)
+                becomes[id] = new
+                added.append(new)
+                new += 1
     recorded = program.recorded
-    added = frozenset(n for i, n in instead.items() if i in recorded.nodes or i in graph.inputs)
     return program._replace(
-        graph=graph.replace(nodes, graph.result), recorded=recorded._replace(nodes=recorded.nodes | added)
+        graph=graph.replace(nodes, graph.result), recorded=recorded._replace(nodes=recorded.nodes.union(added))
     )

@@ -173,9 +173,7 @@ class Runner:
     def _lower_backward(self, part: Split) -> Any:
         if self._placed is None:
             return self._lower(part.backward)
-        given = len(part.backward.inputs) - len(part.saved) - len(part.late)
-        names = [part.backward.nodes[i].params["name"] for i in part.backward.inputs[:given]]
-        residuals = sum(not name.startswith("ct_") for name in names)
+        residuals = len(part.forward.result[-1] if part.residuals is None else part.residuals)
         return self._lower(part.backward, self._placed.backward(part.backward, residuals, part.saved, part.wrt))
 
     def _lower(self, graph: Graph, layout: Layout | None = None, **options: Any) -> Any:

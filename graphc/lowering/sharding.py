@@ -25,7 +25,12 @@ def shard(x: Any, spec: tuple[tuple[Any, ...], ...]) -> Any:
     mesh = jax.sharding.get_abstract_mesh()
     if mesh.empty or not spec:
         return x
-    names = [tuple(mesh.axis_names[axis] if isinstance(axis, int) else axis for axis in axes) for axes in spec]
+    names = [
+        PartitionSpec.UNCONSTRAINED
+        if axes is None
+        else tuple(mesh.axis_names[axis] if isinstance(axis, int) else axis for axis in axes)
+        for axes in spec
+    ]
     return lax.with_sharding_constraint(x, PartitionSpec(*names))
 
 

@@ -6,10 +6,10 @@ Nothing here runs on devices: programs that do are made by `graphc.lowering`.
 from graphc.sharding.collectives import Collective, compiled, total
 from graphc.sharding.layout import Layout, layout_of
 from graphc.sharding.mesh import Mesh, mesh_of
-from graphc.sharding.propagation import Propagated, propagate
+from graphc.sharding.propagation import Propagated, annotated, propagate, propagated
 from graphc.sharding.sharding import P, Sharding, sharding_of
 
 __all__ = [
-    "Collective", "Layout", "Mesh", "P", "Propagated", "Sharding", "compiled", "layout_of", "mesh_of", "propagate",
-    "sharding_of", "total",
+    "Collective", "Layout", "Mesh", "P", "Propagated", "Sharding", "annotated", "compiled", "layout_of", "mesh_of", "propagate",
+    "propagated",     "sharding_of", "total",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ from graphc.ops import OPS
 from graphc.ops.aval import Aval
 from graphc.sharding.collectives import Collective, total
 from graphc.sharding.correspondence import MASKED, Correspondence, Label, correspondence, is_elementwise
+from graphc.sharding.layout import Layout
 from graphc.sharding.mesh import Mesh
 from graphc.sharding.sharding import Axes, Sharding
 
@@ -66,6 +67,20 @@ def propagate(
     return _Collecting(spreading, dict(outputs or {})).found()
 
 
+def propagated(graph: Graph, layout: Layout) -> Propagated:
+    """What follows from where the inputs and outputs of a program lie."""
+    given = {i: s for i, s in zip(graph.inputs, layout.inputs, strict=True) if s is not None}
+    kept = {i: s for i, s in zip(graph.outputs, layout.outputs, strict=True) if s is not None}
+    return propagate(graph, layout.mesh, given, kept)
+
+
+def annotated(graph: Graph, layout: Layout) -> Graph:
+    """The same graph, whose text and drawings say how values lie on the mesh."""
+    new = graph.replace(graph.nodes, graph.result)
+    new.shardings = {id: s for id, s in propagated(graph, layout).shardings.items() if s.axes}
+    return new
+
+
 class _Value(NamedTuple):
     """Whose sharding: of a node, or of one of its results."""
 
@@ -80,7 +95,7 @@ class _Spreading:
     def __init__(self, graph: Graph, mesh: Mesh, inputs: dict[int, Sharding], outputs: dict[int, Sharding]):
         self.graph, self.mesh = graph, mesh
         self.dims: dict[Any, list[Axes]] = {}
-        self.fixed: set[Any] = set()
+        self.fixed: dict[Any, frozenset[int]] = {}  # dims that stay as they are
         self.known: dict[int, Correspondence] = {}
         self.inner: dict[int, tuple[_Spreading, Any]] = {}
         for node in graph.nodes.values():
@@ -89,7 +104,7 @@ class _Spreading:
             if node.op is not INPUT and not node.op.several and node.op is not _ITEM:
                 self.known[node.id] = correspondence(node, graph.nodes)
             if node.op is _SHARD and node.params["spec"]:
-                self._fix(node.id, [self._named(axes) for axes in node.params["spec"]])
+                self._fix(node.id, [None if axes is None else self._named(axes) for axes in node.params["spec"]])
         for id, sharding in inputs.items():
             self._fix(id, sharding.dims)
         for id, sharding in outputs.items():
@@ -99,9 +114,10 @@ class _Spreading:
     def _named(self, axes: Sequence[Any]) -> Axes:
         return tuple(self.mesh.names[a] if isinstance(a, int) else a for a in axes)
 
-    def _fix(self, id: int, dims: Sequence[Axes]) -> None:
-        self.dims[id] = [*dims]
-        self.fixed.add(id)
+    def _fix(self, id: int, dims: Sequence[Axes | None]) -> None:
+        """Let dims stay as they are: all but those that are None."""
+        self.dims[id] = [axes or () for axes in dims]
+        self.fixed[id] = frozenset(d for d, axes in enumerate(dims) if axes is not None)
 
     @staticmethod
     def values(node: Node) -> list[_Value]:
@@ -163,11 +179,10 @@ class _Spreading:
 
     def _extend(self, key: Any, wanted: Sequence[Axes], sizes: Sequence[int]) -> bool:
         """Split the dims of a value further as `wanted`, as far as they can be, and no axis is used twice."""
-        if key in self.fixed:
-            return False
+        fixed = self.fixed.get(key, ())
         dims, changed = self.dims[key], False
         for d, (axes, size) in enumerate(zip(wanted, sizes, strict=True)):
-            if len(axes) <= len(dims[d]) or axes[: len(dims[d])] != dims[d]:
+            if d in fixed or len(axes) <= len(dims[d]) or axes[: len(dims[d])] != dims[d]:
                 continue
             used = {a for e, other in enumerate(dims) for a in other if e != d}
             if used.intersection(axes) or (size and size % self.mesh.count(axes)):
@@ -253,7 +268,8 @@ class _Collecting:
             self._move_made(aval, made, held, node)
 
     def _chosen(self, node: Node, c: Correspondence, results: list[Any]) -> dict[Label, Axes]:
-        """How each label is split while the node is computed: as in its results, then as in its larger operands."""
+        """How each label is split while the node is computed: one that is summed over as all operands have it; then as in
+        the results, then as in the larger operands."""
         spread = self._spread
         chosen: dict[Label, Axes] = {}
         used: set[str] = set()
@@ -267,11 +283,16 @@ class _Collecting:
                     chosen[w] = axes
                     used.update(axes)
 
-        free = node.op is not _SHARD
-        if free:
+        operands = [(i, labels) for i, labels in zip(node.inputs, c.operands, strict=False) if i in spread.dims]
+        agreed: dict[Label, set[Axes]] = {}
+        for i, labels in operands:
+            for w, axes in zip(labels, spread.dims[i], strict=False):
+                agreed.setdefault(w, set()).add(axes)
+        same = [(w, next(iter(found))) for w, found in agreed.items() if w is not None and len(found) == 1]
+        take([w for w, _ in same if w in c.reduced], [axes for w, axes in same if w in c.reduced])
+        if node.op is not _SHARD:
             for key, labels in zip(results, c.results, strict=True):
                 take(labels, spread.dims[key])
-        operands = [(i, labels) for i, labels in zip(node.inputs, c.operands, strict=False) if i in spread.dims]
         for i, labels in sorted(operands, key=lambda o: -spread.graph.nodes[o[0]].size):
             take(labels, spread.dims[i])
         return chosen
