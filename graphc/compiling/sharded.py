@@ -75,7 +75,10 @@ class Shardings(NamedTuple):
         for sharding, i in zip(final, program.graph.inputs, strict=True):
             node = program.graph.nodes[i]
             check_divides(sharding, node.shape, self.mesh, f"'{node.params['name']}'")
-        return program, Placed(self.mesh, final, self._of_results(program))
+        grads: dict[Source, Sharding] = {
+            s: h.state for s, h in zip(sources, held, strict=True) if h is not None and h.state != h.held
+        }
+        return program, Placed(self.mesh, final, self._of_results(program), grads)
 
     def _of_arguments(self, fn: Callable[..., Any], call: Call) -> dict[int, Sharding]:
         found: dict[int, Sharding] = {}
@@ -122,7 +125,8 @@ class Shardings(NamedTuple):
                 return _Held(sharding, sharding, sharding)
             return self._marked(tensor) if isinstance(tensor, Tensor) else None
         if isinstance(source, GradOf):
-            return self._of_source(source.of, name, tensors, arguments)
+            found = self._of_source(source.of, name, tensors, arguments)
+            return None if found is None else _Held(found.state, found.state, found.state)
         tensor = source.tensor if isinstance(source, Captured) else None
         if isinstance(source, Lifted) and source.kind is None:
             tensor = source.get()

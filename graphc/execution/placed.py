@@ -14,11 +14,15 @@ from graphc.sharding.sharding import Sharding
 
 @final
 class Placed(NamedTuple):
-    """sources: of each input of the program; results: of those of its nodes that were asked for."""
+    """sources  of each input of the program
+    results  of those of its nodes that were asked for
+    grads    of the gradient of the tensor behind a source, where that lies otherwise than the tensor
+    """
 
     mesh: Mesh
     sources: tuple[Sharding, ...]
     results: Mapping[int, Sharding]
+    grads: Mapping[Source, Sharding]
 
     def forward(self, graph: Graph, outputs: Sequence[int], effects: Sequence[Effect], sources: Sequence[Source]) -> Layout:
         """Of a program that returns `outputs` (nodes), then the values of `effects`, then what is for itself."""
@@ -28,7 +32,7 @@ class Placed(NamedTuple):
             target = effect.target
             own = held.get(target)
             if own is None and isinstance(target, GradOf):
-                own = held.get(target.of)  # a gradient lies as its tensor does
+                own = self.grads.get(target.of) or held.get(target.of)
             kept.append(own)
         rest = (None,) * (len(graph.outputs) - len(kept))
         given = (*self.sources, *(None,) * (len(graph.inputs) - len(self.sources)))

@@ -44,9 +44,9 @@ def fully_shard(
 
 
 def zero(module: Module, mesh: DeviceMesh, stage: int) -> Module:
-    """Stage 1 or 2 of ZeRO: what an optimizer keeps for each parameter is held in parts; 3: parameters, too.
+    """Stages 1 and 2 of ZeRO, which are one here: gradients, and what an optimizer keeps for each parameter, are held in
+    parts. Stage 3: parameters, too, as `fully_shard` does.
 
-    Where gradients are reduced and where they are split is the compiler's choice, so stages 1 and 2 are one here.
     Not in PyTorch, whose `ZeroRedundancyOptimizer` is stage 1.
     """
     if stage not in (1, 2, 3):
