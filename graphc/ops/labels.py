@@ -3,7 +3,8 @@
 Written as an einsum with a word for each dim: `"n c *, o c * -> n o *"` of a convolution. A dim with the same word in
 several places is computed part by part; one that is in no result is summed over. A word that starts with @ is of
 a dim whose elements are picked by number: of each part, by whoever has it. `.` is a dim that is needed whole, `*`
-at the end any number of such, and `...` in front any number of dims that broadcast. Sharding is derived from this.
+at the end any number of such, and `...` in front any number of dims that broadcast. An operand with `+` in front is added to
+what the others sum up to. Sharding is derived from this.
 """
 
 from __future__ import annotations
@@ -14,23 +15,28 @@ from typing import Any, NamedTuple
 Shapes = Sequence[tuple[int, ...]]
 Dims = str | Callable[[Shapes, Mapping[str, Any]], str]
 SAME = "... -> ..."
+FIRST = "..., * -> ..."  # the first operand as it is, whatever the others are
+TRIANGLES = "... @i @j -> ... @i @j"
 
 
 class Words(NamedTuple):
-    """A word, or None for a whole dim, for each dim of each operand and each result."""
+    """A word, or None for a whole dim, for each dim of each operand and each result; which operands are added."""
 
     operands: tuple[tuple[str | None, ...], ...]
     results: tuple[tuple[str | None, ...], ...]
+    added: frozenset[int]
 
 
 def words(dims: Dims, operands: Shapes, results: Shapes, params: Mapping[str, Any]) -> Words:
     """What `dims` says for operands and results of these shapes. The last operand's text holds for those after it."""
     text = dims if isinstance(dims, str) else dims(operands, params)
     left, right = text.split("->")
-    return Words(_each(left, operands), _each(right, results))
+    added = frozenset(k for k, term in enumerate(left.split(",")) if "+" in term.split())
+    return Words(_each(left.replace("+", ""), operands), _each(right, results), added)
 
 
 def _each(text: str, shapes: Shapes) -> tuple[tuple[str | None, ...], ...]:
+    """The words of each term; the last term stands for all arrays that follow."""
     terms = [term.split() for term in text.split(",")]
     terms += [terms[-1]] * (len(shapes) - len(terms))
     return tuple(_term(term, len(shape)) for term, shape in zip(terms, shapes, strict=False))
@@ -61,7 +67,7 @@ def adding_along_axis(shapes: Shapes, params: Mapping[str, Any]) -> str:
     alike = [d != axis and n == m == s for d, (n, m, s) in enumerate(zip(whole, index, source, strict=True))]
     adds = "reduce" not in params and "distinct" not in params and index == source
     taken = " ".join(f"d{d}" if a or (d == axis and adds) else "." for d, a in enumerate(alike))
-    return f"{_but(alike)}, {taken}, {taken} -> {_but(alike)}"
+    return f"+ {_but(alike)}, {taken}, {taken} -> {_but(alike)}"
 
 
 def placed(shapes: Shapes, params: Mapping[str, Any]) -> str:
@@ -106,7 +112,7 @@ def put(shapes: Shapes, params: Mapping[str, Any]) -> str:
         places = [" ".join("." for _ in s) for s in shapes[2:]]
     if len(shapes[1]) != len(result.split()):
         result = " ".join("." for _ in shapes[1])
-    return f"{whole}, {result}, {', '.join(places)} -> {whole}"
+    return f"+ {whole}, {result}, {', '.join(places)} -> {whole}"
 
 
 def rows(shapes: Shapes, params: Mapping[str, Any]) -> str:

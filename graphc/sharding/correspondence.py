@@ -8,13 +8,15 @@ declares none of these is computed whole.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple, final
 
 from graphc.ir import Graph, Node
 from graphc.normal.affine import Index, Unsolved
 from graphc.normal.form import Algebra, Form, atom
-from graphc.ops.labels import SAME, words
+from graphc.ops import Op
+from graphc.ops.labels import FIRST, SAME, words
 from graphc.ops.parts import POINTWISE, Box, Parts, whole
 
 Label = Any
@@ -28,12 +30,14 @@ class Correspondence(NamedTuple):
 
     sizes     of each label: that of the dim, or of the major part of one that a reshape splits or joins
     reduced   labels of operands that are in no result: "sum" over them, or another reduction, gives the result
+    added     operands that are added to what such sums are, once
     """
 
     operands: Side
     results: Side
     sizes: Mapping[Label, int]
     reduced: Mapping[Label, str]
+    added: frozenset[int] = frozenset()
 
 
 def is_elementwise(node: Node) -> bool:
@@ -48,7 +52,7 @@ def correspondence(node: Node, nodes: Mapping[int, Node]) -> Correspondence:
     results = [aval.shape for aval in node.results]
     op = node.op
     if op.dims is None and is_elementwise(node):
-        return _of_words(SAME, operands, results, node.params)
+        return _of_words(FIRST if op.passes else SAME, operands, results, node.params)
     if op.dims is not None:
         return _of_words(op.dims, operands, results, node.params)
     if op.lifting is not None and node.inputs and (found := _of_form(node, operands)) is not None:
@@ -61,11 +65,8 @@ def correspondence(node: Node, nodes: Mapping[int, Node]) -> Correspondence:
 
 
 def _of_words(dims: Any, operands: list[Any], results: list[Any], params: Mapping[str, Any]) -> Correspondence:
-    text = dims if isinstance(dims, str) or not operands else dims(operands, params)
-    if dims is SAME and not isinstance(text, str):
-        text = SAME
-    found = words(text if operands else "-> ...", operands, results, params)
-    return _checked(found.operands if operands else (), found.results, operands, results)
+    found = words(dims, operands, results, params)
+    return _checked(found.operands, found.results, operands, results)._replace(added=found.added)
 
 
 def _checked(left: Side, right: Side, operands: list[Any], results: list[Any], kind: str = "sum") -> Correspondence:
@@ -114,13 +115,17 @@ def _of_form(node: Node, operands: list[Any]) -> Correspondence | None:
             names.update((k, None) for k in place.labels if k not in names)
         for f in term.factors:
             for d, place in enumerate(f.places):
+                minor = set(place.labels) - {_major(place, term.sizes, operands[f.atom][d])}
+                names.update((k, None) for k in minor)
+        for f in term.factors:
+            for d, place in enumerate(f.places):
                 major = _major(place, term.sizes, operands[f.atom][d])
                 if major is not None:
                     names.setdefault(major, ("sum", t, major))
                 left[f.atom][d].add(None if major is None else names[major])
         for d, place in enumerate(term.places):
             major = _major(place, term.sizes, node.shape[d])
-            result[d].add(None if major is None else names[major])
+            result[d].add(None if major is None else names.get(major))
         for k, name in names.items():
             if name is None:
                 continue
@@ -131,7 +136,22 @@ def _of_form(node: Node, operands: list[Any]) -> Correspondence | None:
     right, own = tuple(map(_once, right)), tuple(map(_once, own))
     there = {*right[0]}
     reduced = {w: "sum" for dims in own for w in dims if w is not None and w not in there}
-    return Correspondence(own, right, sizes, reduced)
+    summing = {k for k, dims in enumerate(own) for w in dims if w in reduced}
+    joined = {f.atom for t in form.terms for f in t.factors if any(g.atom in summing for g in t.factors)}
+    added = frozenset(range(len(operands))) - joined if reduced else frozenset()
+    return Correspondence(own, right, sizes, reduced, added)
+
+
+def coefficient(op: Op, shapes: Sequence[Any], params: Mapping[str, Any]) -> Any:
+    """The number that an op multiplies its sum of products with, exact: 1 / n of a mean, 1 of what has no such form."""
+    if op.lifting is None:
+        return Fraction(1)
+    try:
+        terms = op.lifting(Algebra(), *[atom(k, s) for k, s in enumerate(shapes)], **params).terms
+    except Unsolved:
+        return Fraction(1)
+    value = terms[0].coefficient if len(terms) == 1 else 1
+    return Fraction(value) if value and not isinstance(value, complex) else Fraction(1)
 
 
 def _major(place: Index, sizes: tuple[int, ...], size: int) -> int | None:

@@ -30,12 +30,14 @@ MOST_SWEEPS = 50  # there and back; each only ever adds axes
 class Propagated(NamedTuple):
     """shardings  of each value: of node `id`, or (id, k) for result k of an operation with several
     collectives  what devices exchange, in the order of the nodes
+    computed     by operation: how each of its labels is split while it is computed (see `correspondence`)
     """
 
     graph: Graph
     mesh: Mesh
     shardings: dict[Any, Sharding]
     collectives: list[Collective]
+    computed: dict[int, dict[Label, Axes]]
 
     def __str__(self) -> str:
         return "\n".join(described(self))
@@ -235,12 +237,13 @@ class _Collecting:
         self._outputs = outputs
         self._moved: set[Any] = set()
         self._list: list[Collective] = []
+        self._computed: dict[int, dict[Label, Axes]] = {}
 
     def found(self) -> Propagated:
         for node in self._spread.graph.operations():
             self._visit(node)
         spread = self._spread
-        return Propagated(spread.graph, self._mesh, {k: spread.sharding(k) for k in spread.dims}, self._list)
+        return Propagated(spread.graph, self._mesh, {k: spread.sharding(k) for k in spread.dims}, self._list, self._computed)
 
     def _visit(self, node: Node) -> None:
         spread = self._spread
@@ -254,7 +257,7 @@ class _Collecting:
         if (c := spread.known.get(node.id)) is None:
             return
         results = [v.key for v in spread.values(node)]
-        chosen = self._chosen(node, c, results)
+        chosen = self._computed[node.id] = self._chosen(node, c, results)
         for i, labels in zip(node.inputs, c.operands, strict=False):
             if i in spread.dims:
                 self._move(i, [chosen.get(w, ()) for w in labels], node, "an operand of it is needed otherwise")
