@@ -15,14 +15,11 @@ from graphc.capture.sources import Argument, Captured, Computed, Draw, GradOf, L
 from graphc.capture.tree import children, is_leaf
 from graphc.compiling.signature import Call
 from graphc.execution.placed import Placed
-from graphc.ir import Graph, Node
-from graphc.ops import OPS
 from graphc.sharding.correspondence import is_elementwise
+from graphc.sharding.gathering import Held, gathering
 from graphc.sharding.mesh import Mesh, mesh_of
 from graphc.sharding.propagation import propagate
 from graphc.sharding.sharding import P, Sharding, check_divides, sharding_of
-
-_SHARD = OPS["shard"]
 
 
 @final
@@ -60,8 +57,12 @@ class Shardings(NamedTuple):
                 followed = state.leader(program.graph.inputs[k], of_state)
                 if followed is not None:
                     known[program.graph.inputs[k]] = followed
-                    held[k] = _Held(followed, followed, followed)
-        program = _gathering(program, {i: h for i, h in zip(program.graph.inputs, held, strict=False) if h is not None})
+                    held[k] = Held.alike(followed)
+        graph, added = gathering(
+            program.graph, {i: h for i, h in zip(program.graph.inputs, held, strict=False) if h is not None}
+        )
+        recorded = program.recorded._replace(nodes=program.recorded.nodes.union(added))
+        program = program._replace(graph=graph, recorded=recorded)
         free = [k for k, h in enumerate(held) if h is None and isinstance(sources[k], Draw)]
         if free:  # random numbers lie where what is computed with them does
             whole = dict(known)
@@ -118,15 +119,15 @@ class Shardings(NamedTuple):
 
     def _of_source(
         self, source: Source, name: str, tensors: list[Tensor], arguments: Mapping[int, Sharding]
-    ) -> _Held | None:
+    ) -> Held | None:
         if isinstance(source, Argument):
             tensor = tensors[source.position]
             if (sharding := arguments.get(id(tensor))) is not None:
-                return _Held(sharding, sharding, sharding)
+                return Held.alike(sharding)
             return self._marked(tensor) if isinstance(tensor, Tensor) else None
         if isinstance(source, GradOf):
             found = self._of_source(source.of, name, tensors, arguments)
-            return None if found is None else _Held(found.state, found.state, found.state)
+            return None if found is None else Held.alike(found.state)
         tensor = source.tensor if isinstance(source, Captured) else None
         if isinstance(source, Lifted) and source.kind is None:
             tensor = source.get()
@@ -135,7 +136,7 @@ class Shardings(NamedTuple):
         said = self._said(name, tensor)
         if said is not None:
             sharding = sharding_of(said, tensor.ndim, self.mesh)
-            return _Held(sharding, sharding, sharding)
+            return Held.alike(sharding)
         return self._marked(tensor)
 
     def _said(self, name: str, tensor: Tensor) -> Any:
@@ -146,7 +147,7 @@ class Shardings(NamedTuple):
                 return sharding
         return None
 
-    def _marked(self, tensor: Tensor) -> _Held | None:
+    def _marked(self, tensor: Tensor) -> Held | None:
         found = marks.of(tensor)
         if not found:
             return None
@@ -154,7 +155,7 @@ class Shardings(NamedTuple):
         used = self._merged([m for m in plain if not m.gathered], tensor.ndim)
         held = self._merged([*[m for m in plain if not m.gathered], *[m for m in plain if m.gathered]], tensor.ndim)
         state = self._merged([*plain, *[m for m in found if m.state]], tensor.ndim)
-        return _Held(held, used, state)
+        return Held(held, used, state)
 
     def _merged(self, found: list[marks.Mark], ndim: int) -> Sharding:
         """What marks on several dims of the mesh say together: the first is the major one."""
@@ -169,14 +170,6 @@ class Shardings(NamedTuple):
                     if axis not in dims[dim]:
                         dims[dim] = (*dims[dim], axis)
         return Sharding(tuple(dims))
-
-
-class _Held(NamedTuple):
-    """How a tensor lies between calls, how it is computed with, and how what an optimizer keeps for it lies."""
-
-    held: Sharding
-    used: Sharding
-    state: Sharding
 
 
 def _is_spec(x: Any) -> bool:
@@ -225,33 +218,3 @@ class _Followers:
     def leader(self, id: int, known: Mapping[int, Sharding]) -> Sharding | None:
         root = self._root(id)
         return next((s for i, s in known.items() if s.axes and self._root(i) == root), None)
-
-
-def _gathering(program: Program, known: Mapping[int, _Held]) -> Program:
-    """The program with inputs gathered where they are computed with, and split as an optimizer's state where that is
-    done element by element, as an update is: so each device makes its part of it."""
-    used = {i: h.used for i, h in known.items() if h.used != h.held}
-    updated = {i: h.state for i, h in known.items() if h.state != h.held}
-    if not used and not updated:
-        return program
-    graph, new = program.graph, max(program.graph.nodes) + 1
-    nodes: dict[int, Node] = {}
-    instead: dict[int, int] = {}
-    in_update: dict[int, int] = {}
-    added: list[int] = []
-    for id, node in graph.nodes.items():
-        keeps = is_elementwise(node)
-        inputs = [
-            (in_update if keeps and graph.nodes[i].shape == node.shape else instead).get(i, i) for i in node.inputs
-        ]
-        nodes[id] = node.on(tuple(inputs))
-        for wishes, becomes in ((used, instead), (updated, in_update)):
-            if id in wishes:
-                nodes[new] = Node(new, _SHARD, (id,), {"spec": wishes[id].dims}, node.results, node.where)
-                becomes[id] = new
-                added.append(new)
-                new += 1
-    recorded = program.recorded
-    return program._replace(
-        graph=graph.replace(nodes, graph.result), recorded=recorded._replace(nodes=recorded.nodes.union(added))
-    )

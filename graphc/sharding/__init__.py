@@ -3,6 +3,7 @@
 Nothing here runs on devices: programs that do are made by `graphc.lowering`.
 """
 
+from graphc.sharding.cluster import A100, H100, V100, Cluster
 from graphc.sharding.collectives import Collective, compiled, total
 from graphc.sharding.layout import Layout, layout_of
 from graphc.sharding.mesh import Mesh, mesh_of
@@ -10,6 +11,6 @@ from graphc.sharding.propagation import Propagated, annotated, propagate, propag
 from graphc.sharding.sharding import P, Sharding, sharding_of
 
 __all__ = [
-    "Collective", "Layout", "Mesh", "P", "Propagated", "Sharding", "annotated", "compiled", "layout_of", "mesh_of", "propagate",
+    "A100", "H100", "V100", "Cluster", "Collective", "Layout", "Mesh", "P", "Propagated", "Sharding", "annotated", "compiled", "layout_of", "mesh_of", "propagate",
     "propagated",     "sharding_of", "total",
 ]  # fmt: skip
