@@ -35,19 +35,25 @@ def gathering(graph: Graph, known: Mapping[int, Held]) -> tuple[Graph, list[int]
         return graph, []
     new = max(graph.nodes) + 1
     nodes: dict[int, Node] = {}
-    instead: dict[int, int] = {}
-    in_update: dict[int, int] = {}
-    added: list[int] = []
+    made: dict[tuple[int, bool], int] = {}
+    of: dict[int, int] = {i: i for i in {*used, *updated}}  # what is made of one input alone, as a cast of it: which
     for id, node in graph.nodes.items():
-        keeps = is_elementwise(node)
-        inputs = [
-            (in_update if keeps and graph.nodes[i].shape == node.shape else instead).get(i, i) for i in node.inputs
-        ]
-        nodes[id] = node.on(tuple(inputs))
-        for wishes, becomes in ((used, instead), (updated, in_update)):
-            if id in wishes:
-                nodes[new] = Node(new, _SHARD, (id,), {"spec": wishes[id].dims}, node.results, node.where)
-                becomes[id] = new
-                added.append(new)
+        inputs: list[int] = []
+        plain = [i for i in node.inputs if not graph.nodes[i].op.several]
+        alike = [i for i in plain if graph.nodes[i].shape == node.results[0].shape]
+        sources = {of.get(i, -1) for i in node.inputs if graph.nodes[i].size > 1}
+        if is_elementwise(node) and len(sources) == 1 and -1 not in sources and alike:
+            of[id] = sources.pop()
+            nodes[id] = node
+            continue
+        for i in node.inputs:
+            source, updates = of.get(i, -1), is_elementwise(node) and i in alike
+            wishes = updated if updates else used
+            if source in wishes and (i, updates) not in made:
+                operand = graph.nodes[i]
+                nodes[new] = Node(new, _SHARD, (i,), {"spec": wishes[source].dims}, operand.results, operand.where)
+                made[i, updates] = new
                 new += 1
-    return graph.replace(nodes, graph.result), added
+            inputs.append(made[i, updates] if source in wishes else i)
+        nodes[id] = node.on(tuple(inputs))
+    return graph.replace(nodes, graph.result), [*made.values()]

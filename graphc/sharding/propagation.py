@@ -238,9 +238,12 @@ class _Collecting:
         self._moved: set[Any] = set()
         self._list: list[Collective] = []
         self._computed: dict[int, dict[Label, Axes]] = {}
+        self._constant: set[int] = set()  # which every device can make by itself
 
     def found(self) -> Propagated:
         for node in self._spread.graph.operations():
+            if all(i in self._constant for i in node.inputs) and not node.op.impure:
+                self._constant.add(node.id)
             self._visit(node)
         spread = self._spread
         return Propagated(spread.graph, self._mesh, {k: spread.sharding(k) for k in spread.dims}, self._list, self._computed)
@@ -302,13 +305,14 @@ class _Collecting:
 
     def _move(self, id: int, wanted: Sequence[Axes], node: Node, why: str) -> None:
         held = self._spread.dims[id]
-        if (id, tuple(wanted)) in self._moved:
+        if id in self._constant or (id, tuple(wanted)) in self._moved:
             return
         self._moved.add((id, tuple(wanted)))
         self._moved_from(self._spread.graph.nodes[id].aval, held, wanted, node, why)
 
     def _move_made(self, aval: Aval, made: Sequence[Axes], held: Sequence[Axes], node: Node) -> None:
-        self._moved_from(aval, made, held, node, "it is held otherwise than it is computed")
+        if node.id not in self._constant:
+            self._moved_from(aval, made, held, node, "it is held otherwise than it is computed")
 
     def _moved_from(self, aval: Aval, held: Sequence[Axes], wanted: Sequence[Axes], node: Node, why: str) -> None:
         there = {a: d for d, axes in enumerate(wanted) for a in axes}
