@@ -113,9 +113,7 @@ class DeviceMesh:
             raise RuntimeError(f"Slicing overlapping dim_names {names} is not allowed.")
         dims = [self.mesh_dim_names.index(name) for name in names]
         if dims != sorted(dims):
-            raise KeyError(
-                f"Invalid mesh_dim_names {names} specified. Mesh dim indices should be in ascending order."
-            )
+            raise KeyError(f"Invalid mesh_dim_names {names} specified. Mesh dim indices should be in ascending order.")
         return dims
 
     def _get_root_mesh(self) -> DeviceMesh:

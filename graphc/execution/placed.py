@@ -24,7 +24,9 @@ class Placed(NamedTuple):
     results: Mapping[int, Sharding]
     grads: Mapping[Source, Sharding]
 
-    def forward(self, graph: Graph, outputs: Sequence[int], effects: Sequence[Effect], sources: Sequence[Source]) -> Layout:
+    def forward(
+        self, graph: Graph, outputs: Sequence[int], effects: Sequence[Effect], sources: Sequence[Source]
+    ) -> Layout:
         """Of a program that returns `outputs` (nodes), then the values of `effects`, then what is for itself."""
         held: dict[Any, Sharding] = dict(zip(sources, self.sources, strict=True))
         kept: list[Sharding | None] = [self.results.get(id) for id in outputs]

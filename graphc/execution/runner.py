@@ -87,7 +87,12 @@ class Runner:
     """
 
     def __init__(
-        self, program: Program, tensors: list[Tensor], device: str | None, settings: Settings, backend: str = "jax",
+        self,
+        program: Program,
+        tensors: list[Tensor],
+        device: str | None,
+        settings: Settings,
+        backend: str = "jax",
         placed: Placed | None = None,
     ):
         self._program, self._placed = program, placed
@@ -120,7 +125,9 @@ class Runner:
             )
             self._split = split(self._differentiated, ends, settings)
             prechecks = self._prechecks(self._split.forward)
-            self.forward = self._lower(self._split.forward, self._layout(self._split.forward), settled=prechecks.settled)
+            self.forward = self._lower(
+                self._split.forward, self._layout(self._split.forward), settled=prechecks.settled
+            )
             self._backend = "numpy" if self.forward.on_host else "jax"  # not NumPy's kernels on arrays of JAX
             self.backward = self._lower_backward(self._split)
             self._ends = ends

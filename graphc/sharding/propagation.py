@@ -246,7 +246,9 @@ class _Collecting:
                 self._constant.add(node.id)
             self._visit(node)
         spread = self._spread
-        return Propagated(spread.graph, self._mesh, {k: spread.sharding(k) for k in spread.dims}, self._list, self._computed)
+        return Propagated(
+            spread.graph, self._mesh, {k: spread.sharding(k) for k in spread.dims}, self._list, self._computed
+        )
 
     def _visit(self, node: Node) -> None:
         spread = self._spread
