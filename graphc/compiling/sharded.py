@@ -65,9 +65,8 @@ class Shardings(NamedTuple):
         program = program._replace(graph=graph, recorded=recorded)
         free = [k for k, h in enumerate(held) if h is None and isinstance(sources[k], Draw)]
         if free:  # random numbers lie where what is computed with them does
-            whole = dict(known)
-            whole.update({i: Sharding.whole(len(program.graph.nodes[i].shape))
-                          for k, i in enumerate(program.graph.inputs) if held[k] is None and k not in free})  # fmt: skip
+            others = [i for k, i in enumerate(program.graph.inputs) if held[k] is None and k not in free]
+            whole = {**known, **{i: Sharding.whole(len(program.graph.nodes[i].shape)) for i in others}}
             found = propagate(program.graph, self.mesh, whole).shardings
             known.update((program.graph.inputs[k], found[program.graph.inputs[k]]) for k in free)
         final = tuple(

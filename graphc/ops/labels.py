@@ -3,8 +3,8 @@
 Written as an einsum with a word for each dim: `"n c *, o c * -> n o *"` of a convolution. A dim with the same word in
 several places is computed part by part; one that is in no result is summed over. A word that starts with @ is of
 a dim whose elements are picked by number: of each part, by whoever has it. `.` is a dim that is needed whole, `*`
-at the end any number of such, and `...` in front any number of dims that broadcast. An operand with `+` in front is added to
-what the others sum up to. Sharding is derived from this.
+at the end any number of such, and `...` in front any number of dims that broadcast. An operand with `+` in front is
+added to what the others sum up to. Sharding is derived from this.
 """
 
 from __future__ import annotations

@@ -212,14 +212,16 @@ def _pools(rank: int, *samples: tuple) -> None:
     ordered = accepting("iuf", f"\"{name}\" not implemented for '{{dtype}}'")
     averaged = _averaged("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d")
     op(
-        name, "input", params=windows, dims=channels, impl=maxima.max_pool, numpy=maxima.max_pool, rule=Rule(_pool, accepts=ordered),
+        name, "input", params=windows, dims=channels,
+        impl=maxima.max_pool, numpy=maxima.max_pool, rule=Rule(_pool, accepts=ordered),
         traits=MOVES, ref=windowed.largest, nearest=either_zero, label=f"MaxPool{rank}DWithIndices",
         samples=tuple(Sample(x, **params) for x, _, params in tiled),
         vjp=dict(input=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
-        f"{name}_spread", "grad input", params=windows, dims=channels, impl=maxima.max_pool_spread, numpy=maxima.max_pool_spread,
+        f"{name}_spread", "grad input", params=windows, dims=channels,
+        impl=maxima.max_pool_spread, numpy=maxima.max_pool_spread,
         rule=Rule(_like_input, accepts=ordered), traits=LINEAR, rounding=Rounding(length=_windows_over_one),
         ref=windowed.spread,
         samples=tuple(Sample(out, x, **params) for x, out, params in tiled),
@@ -227,19 +229,22 @@ def _pools(rank: int, *samples: tuple) -> None:
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
-        f"{name}_pick", "tangent input", params=windows, dims=channels, impl=maxima.max_pool_pick, numpy=maxima.max_pool_pick,
+        f"{name}_pick", "tangent input", params=windows, dims=channels,
+        impl=maxima.max_pool_pick, numpy=maxima.max_pool_pick,
         rule=Rule(_pool, accepts=ordered), traits=LINEAR | MOVES, ref=windowed.picked,
         samples=tuple(Sample(x, x, **params) for x, _, params in tiled),
         vjp=dict(tangent=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
-        f"{name}_index", "input", params=windows, dims=channels, impl=maxima.max_pool_index, numpy=maxima.max_pool_index,
+        f"{name}_index", "input", params=windows, dims=channels,
+        impl=maxima.max_pool_index, numpy=maxima.max_pool_index,
         rule=Rule(_pool_index, accepts=ordered), ref=windowed.place_of_largest,
         samples=tuple(Sample(x, **params) for x, _, params in tiled),
     )  # fmt: skip
     op(
-        mean, "input", params=average, dims=channels, impl=kernels.avg_pool, numpy=kernels.avg_pool,
+        mean, "input", params=average, dims=channels,
+        impl=kernels.avg_pool, numpy=kernels.avg_pool,
         rule=Rule(_pool, accepts=averaged),
         traits=LINEAR, ref=windowed.averaged,
         rounding=Rounding(length=lambda avals, result, params: math.prod(params["kernel"])),
@@ -250,7 +255,8 @@ def _pools(rank: int, *samples: tuple) -> None:
             g, shape=input_shape, kernel=kernel, stride=stride, padding=padding)),
     )  # fmt: skip
     op(
-        f"{mean}_spread", "grad", params={"shape": None, **average}, dims=channels, impl=kernels.avg_pool_spread,
+        f"{mean}_spread", "grad", params={"shape": None, **average}, dims=channels,
+        impl=kernels.avg_pool_spread,
         numpy=kernels.avg_pool_spread,
         rule=Rule(_of_shape, accepts=accepting("f", f"\"{mean}_backward\" not implemented for '{{dtype}}'")),
         traits=LINEAR, rounding=Rounding(length=_windows_over_one), ref=windowed.averaged_back,

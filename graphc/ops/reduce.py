@@ -247,7 +247,8 @@ def _picked_vjp(F, g_values, r_indices, input_shape, axis, keepdims):
 
 # named as PyTorch's overloads: over one dim, and where that is
 max_dim, min_dim = (
-    op(f"{name}_dim", "input", results="values indices", params={"axis": 0, "keepdims": False}, dims=labels.reduced_rows,
+    op(f"{name}_dim", "input", results="values indices", params={"axis": 0, "keepdims": False},
+       dims=labels.reduced_rows,
        impl=_extreme_and_place(f"arg{name}"), rule=Rule(_max_rule), samples=_ARG_SAMPLES, traits=Trait.ORDERS,
        label=f"{name.capitalize()}Backward0", rounding=EXACT, vjp=dict(input=_picked_vjp),
        ref=rows.picked_extreme(largest=largest))

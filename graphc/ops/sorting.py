@@ -309,7 +309,8 @@ def _reduce_src(F, g, r, input, input_dtype, index, src, axis, reduce):
 
 
 scatter_reduce = op(
-    "scatter_reduce", "input index src", params={"axis": 0, "reduce": "prod"}, dims=labels.adding_along_axis, numpy=_np_scatter_reduce,
+    "scatter_reduce", "input index src", params={"axis": 0, "reduce": "prod"}, dims=labels.adding_along_axis,
+    numpy=_np_scatter_reduce,
     impl=_jnp_scatter_reduce, rule=Rule(lambda op, avals, params: avals[0]), ref=_ref_scatter_reduce,
     check=bounded(lambda x, index, src, axis, reduce: [(index, 0, x.shape[axis])], RuntimeError,
                   "index out of bounds in scatter_reduce()"),

@@ -11,6 +11,7 @@ from graphc.sharding.propagation import Propagated, annotated, propagate, propag
 from graphc.sharding.sharding import P, Sharding, sharding_of
 
 __all__ = [
-    "A100", "H100", "V100", "Cluster", "Collective", "Layout", "Mesh", "P", "Propagated", "Sharding", "annotated", "compiled", "layout_of", "mesh_of", "propagate",
+    "A100", "H100", "V100", "Cluster", "Collective", "Layout", "Mesh", "P", "Propagated", "Sharding", "annotated",
+    "compiled", "layout_of", "mesh_of", "propagate",
     "propagated",     "sharding_of", "total",
 ]  # fmt: skip

@@ -38,11 +38,11 @@ def shard(x: Tensor, placements: Any, mesh: Any = None) -> Tensor:
 def _spec_of(given: Any, ndim: int, mesh: Mesh | None) -> tuple[tuple[Any, ...], ...]:
     """For each dim, the axes of the mesh: by name, or by number where placements say which without naming them."""
     if mesh is None:
-        parts = (given,) if isinstance(given, Placement) else given
-        if parts is not None and all(isinstance(p, Placement) for p in parts) and len(parts):
+        parts: tuple[Any, ...] = (given,) if isinstance(given, Placement) else tuple(given or ())
+        if parts and all(isinstance(p, Placement) for p in parts):
             unnamed = Mesh((1,) * len(parts), tuple(map(str, range(len(parts)))))
             return tuple(tuple(map(int, axes)) for axes in _dims(parts, ndim, unnamed))
-        names = [a for e in given or () for a in ((e,) if isinstance(e, str) else e or ())]
+        names = [a for e in parts for a in ((e,) if isinstance(e, str) else e or ())]
         mesh = Mesh((1,) * len(set(names)), tuple(dict.fromkeys(names)))
     return _dims(given, ndim, mesh)
 

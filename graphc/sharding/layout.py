@@ -20,7 +20,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(graph: Graph, mesh: Any, inputs: Any = None, outputs: Any = None) -> Layout:
-    """What a user means by placements or specs of the inputs (by name, or in order) and outputs (by number, or in order).
+    """What a user means by placements or specs of the inputs (by name or in order) and outputs (by number or in order).
 
     Inputs of which nothing is said are replicated. Raises TypeError and ValueError for what cannot be.
     """

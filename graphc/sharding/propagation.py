@@ -195,7 +195,7 @@ class _Spreading:
     # --- loops
 
     def _scan(self, node: Node) -> bool:
-        """Spread through the body: operands and its inputs, its carries in and out, its results and those of the loop."""
+        """Spread through the body: operands and its inputs, carries in and out, its results and the loop's."""
         body, consts, carries = node.params["body"], node.params["consts"], node.params["carries"]
         if not isinstance(body, Graph):
             return False
@@ -276,8 +276,8 @@ class _Collecting:
             self._move_made(aval, made, held, node)
 
     def _chosen(self, node: Node, c: Correspondence, results: list[Any]) -> dict[Label, Axes]:
-        """How each label is split while the node is computed: one that is summed over as all operands have it; then as in
-        the results, then as in the larger operands."""
+        """How each label is split while the node is computed: one that is summed over as all operands have it; then as
+        in the results, then as in the larger operands."""
         spread = self._spread
         chosen: dict[Label, Axes] = {}
         used: set[str] = set()

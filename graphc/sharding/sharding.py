@@ -1,4 +1,4 @@
-"""Sharding: which axes of a mesh each dim of a value is split over. From and to PyTorch's placements and JAX's specs."""
+"""Sharding: which axes of a mesh each dim of a value is split over. PyTorch's placements, and JAX's specs."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ class Simulation(NamedTuple):
         sums = ", ".join(f"{n} {kind} ({size:,} bytes)" for kind, (n, size) in total(self.collectives).items())
         return (
             f"predicted: {self.seconds * 1e3:,.3f} ms a step (products {self.products * 1e3:,.3f}, memory traffic "
-            f"{self.moving * 1e3:,.3f}, exchange {self.exchanging * 1e3:,.3f}), {self.memory / 2**20:,.1f} MiB a device\n"
-            f"  {sums or 'no collectives'}"
+            f"{self.moving * 1e3:,.3f}, exchange {self.exchanging * 1e3:,.3f}), "
+            f"{self.memory / 2**20:,.1f} MiB a device\n  {sums or 'no collectives'}"
         )
 
 

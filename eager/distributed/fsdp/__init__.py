@@ -44,8 +44,8 @@ def fully_shard(
 
 
 def zero(module: Module, mesh: DeviceMesh, stage: int) -> Module:
-    """Stages 1 and 2 of ZeRO, which are one here: gradients, and what an optimizer keeps for each parameter, are held in
-    parts. Stage 3: parameters, too, as `fully_shard` does.
+    """Stages 1 and 2 of ZeRO, which are one here: gradients, and what an optimizer keeps for each parameter, are held
+    in parts. Stage 3: parameters, too, as `fully_shard` does.
 
     Not in PyTorch, whose `ZeroRedundancyOptimizer` is stage 1.
     """

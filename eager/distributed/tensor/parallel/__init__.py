@@ -7,7 +7,7 @@ layouts of inputs and outputs become wishes about the values at these places (`g
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fnmatch import fnmatch
 from typing import Any, final
 
