@@ -15,8 +15,10 @@ from eager.distributed.device_mesh import DeviceMesh
 from eager.distributed.tensor import marks
 from eager.distributed.tensor.placements import Partial, Placement, Replicate, Shard, checked
 from eager.nn import Module
+from graphc.lazy import lazy
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor"]
+__getattr__, __dir__ = lazy(__name__, {}, ("parallel",))
 explain(__name__)
 
 
