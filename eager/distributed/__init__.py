@@ -9,7 +9,7 @@ from graphc.lazy import lazy
 __all__ = ["is_available"]
 __getattr__, __dir__ = lazy(
     __name__,
-    {name: "eager.distributed.device_mesh" for name in ("DeviceMesh", "init_device_mesh")},
+    dict.fromkeys(("DeviceMesh", "init_device_mesh"), "eager.distributed.device_mesh"),
     ("device_mesh", "fsdp", "tensor"),
 )
 explain(__name__)
