@@ -25,6 +25,7 @@ PACKAGES = ("graphc", "eager", "compare")
 GRAPHC = (
     "errors", "display", "forking", "lazy", "logs", "files", "ops", "ir",
     "autodiff", "rewrite", "normal", "facts",
+    "sharding",
     "capture",  # above autodiff: backward() inside a traced function is that transform
     "passes", "audit", "lowering", "explaining", "execution", "compiling", "session", "running",
     "targets",

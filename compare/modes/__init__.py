@@ -11,6 +11,7 @@ from compare.modes.opinions import FiniteDifferences, JaxGrad
 from compare.modes.protocol import Mode
 from compare.modes.pytorch import PyTorch
 from compare.modes.reference import Reference
+from compare.modes.sharded import ByParts, Sharded
 from graphc.passes.pipeline import default_passes
 
 PASSES = "passes"
@@ -55,9 +56,9 @@ def modes_named(names: Sequence[str | Mode] | None) -> list[Mode]:
 
 for _mode in (EAGER, Reference(), GraphMode(), COMPILED, JAX, FiniteDifferences()):
     register_mode(_mode)
-for _mode in (Compiled("strict"), Compiled("numpy"), OpByOp()):  # each compiles for itself
+for _mode in (Compiled("strict"), Compiled("numpy"), OpByOp(), Sharded(), ByParts()):  # each computes for itself
     register_mode(_mode, default=False)
 if find_spec("torch") is not None:
     register_mode(PyTorch(), default=False)
 
-__all__ = ["COMPILED", "EAGER", "JAX", "Mode", "mode_names", "modes_named", "register_mode"]
+__all__ = ["COMPILED", "EAGER", "JAX", "ByParts", "Mode", "Sharded", "mode_names", "modes_named", "register_mode"]

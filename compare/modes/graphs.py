@@ -26,7 +26,7 @@ from graphc.lowering.reference import op_by_op
 from graphc.ops.aval import Aval
 
 
-class _OnGraph:
+class OnGraph:
     """A mode that computes the outputs of `case.joint`, some graph for it given, and so has an outcome.
 
     `derived`: whether that is another graph than the one that was captured, which then has its say on exceptions.
@@ -58,7 +58,7 @@ class _OnGraph:
 
 
 @final
-class GraphMode(_OnGraph):
+class GraphMode(OnGraph):
     """The graph on NumPy; with `stage`, after so many passes."""
 
     foreign = False
@@ -79,7 +79,7 @@ class GraphMode(_OnGraph):
 
 
 @final
-class OpByOp(_OnGraph):
+class OpByOp(OnGraph):
     """The graph on XLA, each op by itself: what the lowerings make of the ops, without what XLA makes of the whole."""
 
     name, derived = "xla op by op", True

@@ -32,6 +32,7 @@ from graphc.compiling.fast_call import MISS, FastCall, fast_call
 from graphc.compiling.module import CompiledModule
 from graphc.compiling.paths import Paths
 from graphc.compiling.profiling import instrument
+from graphc.compiling.sharded import Shardings
 from graphc.compiling.signature import Call, Signatures, difference
 from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
@@ -41,6 +42,7 @@ from graphc.ir.graph import Graph
 from graphc.lowering import BACKENDS
 from graphc.passes import Settings, settings_for
 from graphc.passes.settings import USUAL
+from graphc.sharding.propagation import annotated
 
 Path = tuple[bytes, ...]  # the values of the first decisions of a call
 P = ParamSpec("P")
@@ -61,10 +63,11 @@ class Compiled(Generic[P, R_co]):
 
     def __init__(
         self, fn: Callable[P, R_co], device: str | None, settings: Settings, dynamic: bool | None,
-        max_retraces: int | None, backend: str = "jax",
+        max_retraces: int | None, backend: str = "jax", shardings: Shardings | None = None,
     ):  # fmt: skip
         self._fn = fn
-        self._options = device, settings, dynamic, max_retraces, backend
+        self._options = device, settings, dynamic, max_retraces, backend, shardings
+        self._shardings = shardings
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         self._device = device
         self._settings = settings
@@ -138,15 +141,20 @@ class Compiled(Generic[P, R_co]):
         except errors.GraphError as error:
             self._shapes.refuse(call.signature, error)
             return None
-        runner = self._runner(program, call.tensors)
+        runner = self._runner(program, call.tensors, call=call)
         seconds, environment = {"passes": time.perf_counter() - start}, family.first.environment
         made = Specialization(call.signature, program, environment, runner, family.reason(sizes), seconds, family)
         self._let_choose(made, call.tensors)
         self._put_first(made)
         return made
 
-    def _runner(self, program: Program, tensors: list[Tensor], backend: str = "") -> Runner:
+    def _runner(
+        self, program: Program, tensors: list[Tensor], backend: str = "", call: Call | None = None
+    ) -> Runner:  # fmt: skip
         wanted = backend or ("numpy" if self._backend == "auto" else self._backend)
+        if self._shardings is not None and call is not None:
+            program, placed = self._shardings.placed(self._fn, program, call)
+            return Runner(program, tensors, self._device, self._settings, wanted, placed)
         return Runner(program, tensors, self._device, self._settings, wanted)
 
     def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
@@ -261,7 +269,7 @@ class Compiled(Generic[P, R_co]):
             self._paths.unrolled(call.signature, error)
             raise
         middle = time.perf_counter()
-        runner = self._runner(program, call.tensors)
+        runner = self._runner(program, call.tensors, call=call)
         seconds = {"trace": middle - start, "passes": time.perf_counter() - middle}
         made = Specialization(call.signature, program, environment, runner, reason or "first call", seconds)
         made.calls = 1
@@ -313,7 +321,8 @@ class Compiled(Generic[P, R_co]):
     @property
     def graph(self) -> Graph:
         """The optimized graph of the latest call. Raises RuntimeError before the first."""
-        return self._last().runner.forward.graph
+        program = self._last().runner.forward
+        return program.graph if self._shardings is None else annotated(program.graph, program.layout)
 
     @property
     def source(self) -> str:
@@ -370,19 +379,22 @@ class Decorator(Protocol):
 @overload
 def compile(
     fn: M, *, device: str | None = None, strict: bool = False, level: int = USUAL, without: str | Collection[str] = (),
-    dynamic: bool | None = None, max_retraces: int | None = None, backend: str = "jax",
+    dynamic: bool | None = None, max_retraces: int | None = None, backend: str = "jax", mesh: Any = None,
+    in_shardings: Any = None, out_shardings: Any = None, state_shardings: Any = None,
 ) -> M: ...  # fmt: skip
 @overload
 def compile(
     fn: Callable[P, R], *, device: str | None = None, strict: bool = False, level: int = USUAL,
     without: str | Collection[str] = (), dynamic: bool | None = None, max_retraces: int | None = None,
-    backend: str = "jax",
+    backend: str = "jax", mesh: Any = None, in_shardings: Any = None, out_shardings: Any = None,
+    state_shardings: Any = None,
 ) -> Compiled[P, R]: ...  # fmt: skip
 @overload
 def compile(
     fn: None = None, *, device: str | None = None, strict: bool = False, level: int = USUAL,
     without: str | Collection[str] = (), dynamic: bool | None = None, max_retraces: int | None = None,
-    backend: str = "jax",
+    backend: str = "jax", mesh: Any = None, in_shardings: Any = None, out_shardings: Any = None,
+    state_shardings: Any = None,
 ) -> Decorator: ...  # fmt: skip
 def compile(
     fn: Callable[..., Any] | None = None,
@@ -394,6 +406,10 @@ def compile(
     dynamic: bool | None = None,
     max_retraces: int | None = None,
     backend: str = "jax",
+    mesh: Any = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    state_shardings: Any = None,
 ) -> Any:
     """A function that does what `fn` does, as one XLA program for each signature of its arguments.
 
@@ -414,6 +430,9 @@ def compile(
     backend       "jax"; "numpy": the optimized graph as straight-line NumPy, which takes milliseconds to make and runs
                   small programs faster; or "auto": NumPy until XLA has paid for its compilation (the last bits change
                   then), and eager for further signatures until tracing has; XLA alone with `strict` or another device
+    mesh          the devices to run on together, and
+    in_shardings, out_shardings, state_shardings  where arguments, results and other tensors lie on them: see
+                  docs/sharding.md
 
     >>> import eager as torch, graphc
     >>> @graphc.compile
@@ -428,11 +447,15 @@ def compile(
     if fn is None:
         return functools.partial(
             compile, device=device, strict=strict, level=level, without=without, dynamic=dynamic,
-            max_retraces=max_retraces, backend=backend,
+            max_retraces=max_retraces, backend=backend, mesh=mesh, in_shardings=in_shardings,
+            out_shardings=out_shardings, state_shardings=state_shardings,
         )  # fmt: skip
     if backend not in BACKENDS and backend != "auto":
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, auto, got {backend!r}")
-    if backend == "auto" and (strict or device not in (None, "cpu")):
+    shardings = Shardings.of(mesh, in_shardings, out_shardings, state_shardings)
+    if shardings is not None and backend == "numpy":
+        raise ValueError("backend 'numpy' computes on one device, not on a mesh")
+    if backend == "auto" and (shardings is not None or strict or device not in (None, "cpu")):
         backend = "jax"
     if backend == "numpy" and device not in (None, "cpu"):
         raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
@@ -440,5 +463,5 @@ def compile(
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise errors.CaptureError(errors.RUNS_IN_PARTS.format(name=getattr(fn, "__name__", type(fn).__name__)))
-    compiled = Compiled(fn, device, settings, dynamic, max_retraces, backend)
+    compiled = Compiled(fn, device, settings, dynamic, max_retraces, backend, shardings)
     return CompiledModule(fn, compiled) if isinstance(fn, Module) else compiled

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from graphc.compiling.specializations import Specialization
+from graphc.sharding.collectives import compiled, total
+from graphc.sharding.propagation import described, propagated
 
 
 def explanation(
@@ -29,11 +32,23 @@ def explanation(
         elif made.runner.unsuitable:
             lines.append(f"    not on numpy: {made.runner.unsuitable}")
         backward = made.runner.backward
+        lines += _on_mesh(made.runner.forward)
         if backward is not None:
             lines.append(f"    backward: {len(backward.graph)} nodes, {_milliseconds(backward.seconds)}")
+            lines += _on_mesh(backward)
         lines += [f"    caution: {message}" for message in made.environment.impure]
     lines += [f"  {sentence}" for sentence in sizes]
     return "\n".join(lines)
+
+
+def _on_mesh(executable: Any) -> list[str]:
+    """Which collectives are predicted for a program, and which XLA has made: it is compiled once more to be read."""
+    if getattr(executable, "layout", None) is None:
+        return []
+    found = propagated(executable.graph, executable.layout)
+    made = total(compiled(executable.hlo))
+    real = ", ".join(f"{count} {kind} ({size:,} bytes)" for kind, (count, size) in made.items())
+    return [*(f"    {line}" for line in described(found)), f"      compiled: {real or 'no collectives'}, per device"]
 
 
 def _milliseconds(stages: Mapping[str, float]) -> str:

@@ -39,6 +39,7 @@ from graphc.errors import PathChanged
 from graphc.execution.call_code import CallCode
 from graphc.execution.packs import Packs, repacked
 from graphc.execution.partition import Split, split, split_for
+from graphc.execution.placed import Placed
 from graphc.execution.plan import Plan, Services
 from graphc.execution.prechecks import NONE, Prechecks, prechecks
 from graphc.execution.replay import run_node
@@ -49,6 +50,7 @@ from graphc.lowering import lower, unsuitable
 from graphc.passes import Settings, optimize
 from graphc.passes.settings import PACKS
 from graphc.rewrite import REASSOCIATES
+from graphc.sharding.layout import Layout
 
 
 class OtherPath(Exception):
@@ -85,9 +87,15 @@ class Runner:
     """
 
     def __init__(
-        self, program: Program, tensors: list[Tensor], device: str | None, settings: Settings, backend: str = "jax"
+        self,
+        program: Program,
+        tensors: list[Tensor],
+        device: str | None,
+        settings: Settings,
+        backend: str = "jax",
+        placed: Placed | None = None,
     ):
-        self._program = program
+        self._program, self._placed = program, placed
         self._sources = program.sources
         self._effects = [e for e in program.effects.tensors if e.id is not None]
         flags = [e.target for e in program.effects.tensors if isinstance(e.target, LeafFlag)]
@@ -117,13 +125,15 @@ class Runner:
             )
             self._split = split(self._differentiated, ends, settings)
             prechecks = self._prechecks(self._split.forward)
-            self.forward = self._lower(self._split.forward, settled=prechecks.settled)
+            self.forward = self._lower(
+                self._split.forward, self._layout(self._split.forward), settled=prechecks.settled
+            )
             self._backend = "numpy" if self.forward.on_host else "jax"  # not NumPy's kernels on arrays of JAX
-            self.backward = self._lower(self._split.backward)
+            self.backward = self._lower_backward(self._split)
             self._ends = ends
         else:
             optimized = optimize(graph, **settings._asdict())
-            packed = backend == "jax" and device is None and settings.allow(PACKS, REASSOCIATES)
+            packed = backend == "jax" and device is None and placed is None and settings.allow(PACKS, REASSOCIATES)
             found = repacked(program, optimized, len(self._places), self._effects) if packed else None
             if found is not None:
                 program, optimized, self._effects, self.packs = found
@@ -136,7 +146,7 @@ class Runner:
             restore = {output: position for position, output in donated.items()}
             prechecks = self._prechecks(optimized)
             self.forward = self._lower(
-                optimized, donate=tuple(donated), restore=restore, settled=prechecks.settled
+                optimized, self._layout(optimized), donate=tuple(donated), restore=restore, settled=prechecks.settled
             )  # fmt: skip
         self.stops = self.forward.fails or bool(prechecks.steps)
         found = self.forward.graph
@@ -160,7 +170,20 @@ class Runner:
         )
         self.run = CallCode(self.plan, self.services).function()
 
-    def _lower(self, graph: Graph, **options: Any) -> Any:
+    def _layout(self, forward: Graph) -> Layout | None:
+        """Where what the forward part takes and returns lies, if that is on a mesh."""
+        if self._placed is None:
+            return None
+        results = [place.id for place in self._places]
+        return self._placed.forward(forward, results, self._effects, self._sources)
+
+    def _lower_backward(self, part: Split) -> Any:
+        if self._placed is None:
+            return self._lower(part.backward)
+        residuals = len(part.forward.result[-1] if part.residuals is None else part.residuals)
+        return self._lower(part.backward, self._placed.backward(part.backward, residuals, part.saved, part.wrt))
+
+    def _lower(self, graph: Graph, layout: Layout | None = None, **options: Any) -> Any:
         """The program of `graph`: of XLA if NumPy is wanted and not suitable."""
         backend = self._backend
         if backend == "numpy" and (why := unsuitable(graph)):
@@ -171,6 +194,7 @@ class Runner:
             strict=self._settings.strict,
             without=self._settings.not_lowered,
             backend=backend,
+            mesh=layout,
             **options,
         )
 
@@ -272,7 +296,7 @@ class Runner:
             return self._split, self.backward
         if arrived not in self._partial:
             part = split_for(self._differentiated, self._ends, self._settings, arrived, self._split.forward)
-            self._partial[arrived] = part, None if part.error is not None else self._lower(part.backward)
+            self._partial[arrived] = part, None if part.error is not None else self._lower_backward(part)
         return self._partial[arrived]
 
     def replay(self, inputs: list[Tensor], parents: Mapping[int, Any]) -> tuple[list[Tensor], list[tuple[int, Tensor]]]:

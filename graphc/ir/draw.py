@@ -376,7 +376,8 @@ def tip(graph: Graph, names: Mapping[int, str], node: Node) -> str:
 def detail(graph: Graph, node: Node) -> str:
     """The type, and the numbers that the node reads."""
     numbers = [_operand(graph, {}, i) for i in node.inputs if graph.nodes[i].op in _CONSTANTS]
-    return types_text(node.results) + (f"  ({', '.join(numbers)})" if numbers else "")
+    lies = f" {graph.shardings[node.id]}" if node.id in graph.shardings else ""
+    return types_text(node.results) + lies + (f"  ({', '.join(numbers)})" if numbers else "")
 
 
 def _operand(graph: Graph, names: Mapping[int, str], id: int) -> str:

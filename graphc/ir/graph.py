@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, dataclass, is_dataclass
 from functools import cached_property
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import networkx as nx
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 # The op of a graph's inputs. It is not in the registry: no rule, pass or fuzzer has anything to do with it.
 INPUT = Op("input", "", impl=lambda xp, name: None, rule=Rule(lambda op, avals, params: Aval((), np.dtype(bool))),
            params={"name": ""})  # fmt: skip
+
+
+_NOWHERE: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Ref(NamedTuple):
@@ -144,6 +148,8 @@ class Graph:
     history  a record of each pass that the graph went through (see graphc.passes); not part of its value
     call     how the function was called that the graph was traced from (see graphc.ir.calling), None if from none;
              not part of its value
+    shardings  by id, how values lie on a mesh (see graphc.sharding.annotated), where that is known; shown in text and
+             drawings, not part of its value
     settled  the passes that are known to leave the graph as it is; not part of its value
     """
 
@@ -159,6 +165,7 @@ class Graph:
         self.history = history
         self.call = call
         self.settled: set[Callable[[Graph], Graph]] = set()
+        self.shardings: Mapping[Any, Any] = _NOWHERE
         self.name = name
         self.nodes = nodes
         self.inputs = inputs

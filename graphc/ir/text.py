@@ -54,8 +54,8 @@ from graphc.ops.dtypes import BOOL, SHORT_NAMES, kind, of_short_name
 _CONSTANT = OPS["constant"]
 INLINE = 16  # constants up to this many elements are written as numbers
 LARGE = 4096  # bytes of a constant that a text for people leaves out
-_PROVENANCE = re.compile(r"  # (?P<where>[^\[]*?)(?: \[(?P<scope>[^\]]*)\])?")
-_QUOTED = re.compile(r"[%\[\]]|\s(?=\s|$)|^\s|[^\S ]|[\x00-\x1f\x7f]|[\ud800-\udfff]")  # of a place: what would end it
+_PROVENANCE = re.compile(r"  # (?:\{[^}]*\} ?)?(?P<where>[^\[]*?)(?: \[(?P<scope>[^\]]*)\])?")
+_QUOTED = re.compile(r"[%\[\]{]|\s(?=\s|$)|^\s|[^\S ]|[\x00-\x1f\x7f]|[\ud800-\udfff]")  # of a place: what would end it
 _INNER_NAME = re.compile(r"_v\d+(_\d+)?\Z")
 _NO_GRAPHS: Mapping[Graph, str] = MappingProxyType({})
 _sizes: ContextVar[SizesOfText] = ContextVar("sizes")  # of the text that is being read
@@ -107,8 +107,9 @@ def _show_lines(graph: Graph, name: str, most: float) -> list[str]:
         lines.append(f"    {line}")
     for id in graph.inputs:
         node = graph.nodes[id]
-        if node.params["name"] != names[id] or node.where or node.scope:
-            lines.append(f"    {names[id]}: {node.params['name']!r}{_show_place(node)}")
+        place = _show_place(node, graph.shardings)
+        if node.params["name"] != names[id] or place:
+            lines.append(f"    {names[id]}: {node.params['name']!r}{place}")
     if (
         graph.call is not None
         and graph.call.is_written
@@ -123,7 +124,8 @@ def _show_lines(graph: Graph, name: str, most: float) -> list[str]:
         arguments = [names[i] for i in node.inputs]
         arguments += [f"{name}={show_value(value, inner, most)}" for name, value in node.params.items()]
         lines.append(
-            f"    {names[node.id]}: {_show_type(node)} = {node.op.name}({', '.join(arguments)}){_show_place(node)}"
+            f"    {names[node.id]}: {_show_type(node)} = {node.op.name}({', '.join(arguments)})"
+            f"{_show_place(node, graph.shardings)}"
         )
     lines.append(f"    return {_show_result(graph.result, names)}")
     return lines
@@ -149,10 +151,11 @@ def _inner_names(node: Node) -> Mapping[Graph, str]:
     return {body: f"{body.name}_v{node.id}" + (f"_{k}" if k else "") for k, body in enumerate(distinct)}
 
 
-def _show_place(node: Node) -> str:
-    if not node.where and not node.scope:
+def _show_place(node: Node, shardings: Mapping[Any, Any]) -> str:
+    lies = f"{shardings[node.id]} " if node.id in shardings else ""  # "{data, -} ", which is read over
+    if not lies and not node.where and not node.scope:
         return ""
-    return f"  # {_quote(node.where)}" + (f" [{_quote(node.scope)}]" if node.scope else "")
+    return f"  # {lies}{_quote(node.where)}".rstrip() + (f" [{_quote(node.scope)}]" if node.scope else "")
 
 
 def _quote(place: str) -> str:

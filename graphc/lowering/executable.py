@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 from itertools import starmap
 from operator import itemgetter
@@ -23,6 +24,7 @@ from graphc.lowering.elimination import nan_kept
 from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.keys import key_of
 from graphc.lowering.layouts import channels_last
+from graphc.lowering.sharding import Placing
 from graphc.lowering.source import Source
 from graphc.lowering.stages import (
     Compilation,
@@ -37,6 +39,7 @@ from graphc.lowering.stages import (
 from graphc.lowering.timing import Announced, learn
 from graphc.ops.threads import number_of_threads
 from graphc.passes.settings import BLOCKS, CHANNELS_LAST
+from graphc.sharding.layout import Layout, layout_of
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
 # contracts a * b + c into one rounding.
@@ -82,6 +85,7 @@ class Executable:
         strict: bool,
         without: Collection[str],
         settled: Collection[int],
+        layout: Layout | None = None,
     ):
         forking.refuse(f"the program {graph.name}")
         self.graph = graph
@@ -91,12 +95,14 @@ class Executable:
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
-        self._device = None if device is None else jax.devices(device)[0]
+        self._placing = None if layout is None else Placing(layout, device)
+        self._kept = [graph.outputs.index(id) for id in once.outputs]  # which output each of the program is
+        self._device = None if device is None or layout is not None else jax.devices(device)[0]
         if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
         if (self._device or default_device()).platform != "cpu":
             once = nan_kept(once)
-        elif not strict and BLOCKS not in without:
+        elif not strict and BLOCKS not in without and layout is None:
             once = by_blocks(once)
         self._program = Source(once, restore=restore, settled=settled, apart=True, without=without)
         self.source = self._program.text
@@ -107,11 +113,13 @@ class Executable:
         self._precision = matmul_precision()
         self._wide = is_wide(graph)
         self._places: Any = tuple(np.int32(place) for place in self._program.places)
-        self._plain = not self._wide and self._device is None and distinct and not self._places
+        self._plain = not self._wide and self._device is None and distinct and not self._places and layout is None
         self.seconds: dict[str, float] = {}
         self._run: Callable[..., tuple[Any, ...]] | None = None  # the compiled program
         self.dispatch: Callable[..., Any] = self._first_dispatch
         self.into: Callable[[list[Any], tuple[Any, ...]], None] = self._first_into
+        if layout is not None:
+            self.dispatch, self.into = self.dispatch_anywhere, self._placed_into
 
     @property
     def on_default_device(self) -> bool:
@@ -127,12 +135,16 @@ class Executable:
             with jax.default_matmul_precision(self._precision):
                 return plain(*arrays)
 
+        placing = self._placing
+        kept = {} if placing is None else placing.options(len(self._places), self._kept, self.fails)
+
         # every argument is used or not as the program says: an unused one must not shift the donated positions
         return jax.jit(
             plain if self._precision is None else function,
             donate_argnums=self.donated,
             compiler_options=options,
             keep_unused=True,
+            **kept,
         )
 
     def _first_dispatch(self, *arrays: Any) -> tuple[Any, ...]:
@@ -187,9 +199,28 @@ class Executable:
 
     def dispatch_anywhere(self, *arrays: Any) -> tuple[Any, ...]:
         """What `dispatch` does, on whatever devices the arrays lie."""
-        with setting(self._wide, self._device):
-            outputs = self._jitted(*arrays, *map(np.asarray, self._places))
+        with self._context():
+            given = arrays if self._placing is None else self._placing.put(arrays)
+            outputs = self._jitted(*given, *map(np.asarray, self._places))
         return outputs if self._spread is None else self._spread(outputs)
+
+    def _placed_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
+        assert self._placing is not None
+        with self._context():
+            given = (*self._placing.put(arrays), *map(np.asarray, self._places))
+            if self._spread is None:
+                done.extend(starmap(self._jitted, (given,)))
+            else:  # nothing is donated
+                done.append(self._spread(self._jitted(*given)))
+
+    def _context(self) -> AbstractContextManager[Any]:
+        """What the program is traced, compiled and called in."""
+        if self._placing is None:
+            return setting(self._wide, self._device)
+        stack = ExitStack()
+        stack.enter_context(setting(self._wide))
+        stack.enter_context(self._placing.context())
+        return stack
 
     def verify(self, outputs: Sequence[Any]) -> None:
         """Raise what a run-time check of the program has found, if it `fails`. Waits for the program to end."""
@@ -241,6 +272,8 @@ class Executable:
     def own(self, array: Any) -> jax.Array:
         """A copy of `array` on the device, which the program may take over."""
         with setting(self._wide):
+            if self._placing is not None and isinstance(array, np.ndarray):
+                return np.array(array)  # type: ignore[return-value]  # which `put` gives a place
             if isinstance(array, np.ndarray):  # jnp.array would compile a program for each shape
                 return jax.device_put(np.array(array), self._device)
             if self._device is None and not array.committed and default_device().platform == "cpu":
@@ -253,6 +286,9 @@ class Executable:
         Returns the seconds it took: {"jax trace": ..., "lower": ..., "xla": ...}, or {"load": ...}.
         """
         forking.refuse(f"the program {self.graph.name}")
+        if self._placing is not None:
+            self.seconds = self._compilation().seconds
+            return self.seconds
         with Announced(self.graph), setting(self._wide, self._device):
             start = time.perf_counter()
             device = self._device or default_device()
@@ -282,8 +318,20 @@ class Executable:
 
     def _compilation(self) -> Compilation:
         structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in (*self.graph.input_avals(), *self._places)]
-        with half_precision(self.graph):
+        if self._placing is not None:
+            structs[: len(self.graph.inputs)] = self._placing.structs(self.graph.input_avals())
+        with half_precision(self.graph), self._context():
             return compile_measured(self._jitted, *structs)
+
+    @cached_property
+    def hlo(self) -> str:
+        """What XLA has made of the program, as text: compiled once more for this."""
+        return self._compilation().program.as_text()
+
+    @property
+    def layout(self) -> Layout | None:
+        """Where its inputs and outputs lie on a mesh; None if it runs on one device."""
+        return None if self._placing is None else self._placing.layout
 
     def _key(self, device: Any) -> str | None:
         program, avals = self._program, self.graph.input_avals()
@@ -308,6 +356,9 @@ def lower(
     without: Collection[str] = (),
     settled: Collection[int] = (),
     backend: Literal["jax"] = "jax",
+    mesh: Any = None,
+    shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Executable: ...
 @overload
 def lower(
@@ -320,6 +371,9 @@ def lower(
     without: Collection[str] = (),
     settled: Collection[int] = (),
     backend: str,
+    mesh: Any = None,
+    shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Executable | HostExecutable: ...
 def lower(
     graph: Graph,
@@ -331,6 +385,9 @@ def lower(
     without: Collection[str] = (),
     settled: Collection[int] = (),
     backend: str = "jax",
+    mesh: Any = None,
+    shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Executable | HostExecutable:
     """Lower `graph` to one `jax.jit` program, or to NumPy.
 
@@ -341,6 +398,9 @@ def lower(
     without  names of choices of the lowering that are not made: see `graphc.mechanisms`
     settled  ids of nodes whose run-time checks the caller makes before each call
     backend  "jax", or "numpy": straight-line NumPy, which takes and returns ndarrays, and takes over no memory
+    mesh     the devices to run on together (see `graphc.sharding.mesh_of`), or None for one device
+    shardings, out_shardings  how inputs and outputs lie on the mesh: placements or specs, by name of input and by
+             number of output, or in order; what is not said is replicated, of outputs left to XLA
 
     Raises ValueError for another backend, and for NumPy on another device than the CPU; GraphError for a graph that
     cannot be lowered to NumPy (control flow with run-time checks inside it).
@@ -360,5 +420,8 @@ def lower(
             raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
         if why := unsuitable(graph):
             raise GraphError(why)
+        if mesh is not None:
+            raise ValueError("backend 'numpy' computes on one device, not on a mesh")
         return HostExecutable(graph, settled)
-    return Executable(graph, device, donate, restore or {}, strict, without, settled)
+    layout = None if mesh is None else layout_of(graph, mesh, shardings, out_shardings)
+    return Executable(graph, device, donate, restore or {}, strict, without, settled, layout)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphc.lowering import bits, control, draws, matrices, orders, sorting, special, strided
+from graphc.lowering import bits, control, draws, matrices, orders, sharding, sorting, special, strided
 from graphc.lowering.windows import WINDOWS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.rules import accumulation_dtype
@@ -63,6 +63,7 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     **draws.OVERRIDES,
     **matrices.OVERRIDES,
     **orders.OVERRIDES,
+    **sharding.OVERRIDES,
     **sorting.OVERRIDES,
     **special.OVERRIDES,
     **strided.OVERRIDES,

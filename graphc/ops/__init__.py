@@ -21,6 +21,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     reduce,
     requirements,
     selection,
+    sharding,
     solving,
     sorting,
     special,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops import labels
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT32, INT64
 from graphc.ops.lens import Lens
@@ -143,7 +144,8 @@ def _scatter_back(F, g, input_shape, input_dtype, indices, spec):
 OUT_OF_RANGE = "index out of range in self"
 
 index = op(
-    "index", "input *indices", params={"spec": None}, numpy=_np_index, rule=Rule(_index), ref=_ref_index,
+    "index", "input *indices", params={"spec": None}, dims=labels.indexed,
+    numpy=_np_index, rule=Rule(_index), ref=_ref_index,
     traits=Trait.MOVES,
     lens=Lens(lambda F, whole, part, *indices, spec: F.index_put(whole, part, *indices, spec=spec, accumulate=False),
               of_numbered),
@@ -155,7 +157,8 @@ index = op(
              Sample((4, 5), Ints((3, 1), 4, -4), Ints((2,), 5), spec=(0, 1))),
 )  # fmt: skip
 index_put = op(
-    "index_put", "input values *indices", params={"spec": None, "accumulate": False}, numpy=_np_index_put,
+    "index_put", "input values *indices", params={"spec": None, "accumulate": False}, dims=labels.put,
+    numpy=_np_index_put,
     impl=_jnp_index_put, rule=Rule(_index_put), ref=_ref_index_put,
     check=bounded(lambda x, values, *indices, spec, accumulate: _bounds(x, indices, spec), IndexError, OUT_OF_RANGE),
     rounding=Rounding(
@@ -260,7 +263,8 @@ def _scatter_src_vjp(F, g, index, src_shape, axis):
     return F.pad_zeros(d, low=(0,) * len(high), high=high, interior=(0,) * len(high))
 
 
-gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref=ref_gather, numpy=gathered,
+gather = op("gather", "input index", params={"axis": 0}, dims=labels.along_axis,
+            rule=Rule(_gather), ref=ref_gather, numpy=gathered,
             traits=Trait.MOVES,
             impl=lambda xp, x, index, axis: x[along(xp, index, axis)],
             check=bounded(lambda x, index, axis: [(index, 0, x.shape[axis])], RuntimeError,
@@ -268,7 +272,8 @@ gather = op("gather", "input index", params={"axis": 0}, rule=Rule(_gather), ref
             samples=(Sample((3, 4), Ints((3, 2), 4), axis=1), Sample((3, 4), Ints((2, 4), 3), axis=0),
                      Sample((5,), Ints((7,), 5), axis=0)),
             vjp=dict(input=_gather_vjp))  # fmt: skip
-scatter_add = op("scatter_add", "input index src", params={"axis": 0}, numpy=scatter_added, impl=_jnp_scatter_add,
+scatter_add = op("scatter_add", "input index src", params={"axis": 0}, dims=labels.adding_along_axis,
+                 numpy=scatter_added, impl=_jnp_scatter_add,
                  rule=Rule(scatter_rule), ref=_ref_scatter_add,
                  rounding=Rounding(length=lambda avals, result, params: 1 + (avals[1].shape or (1,))[params["axis"]]),
                  lone_term=lambda avals, result, params, is_zero: (
@@ -278,7 +283,8 @@ scatter_add = op("scatter_add", "input index src", params={"axis": 0}, numpy=sca
                  samples=(Sample((3, 4), Ints((3, 2), 4), (3, 2), axis=1), Sample((5,), Ints((7,), 5), (8,), axis=0)),
                  vjp=dict(input=lambda F, g: g, src=_scatter_src_vjp))  # fmt: skip
 # distinct: no place occurs twice in a line, and all are there, as those that elements had before they were sorted
-scatter = op("scatter", "input index src", params={"axis": 0, "distinct": False}, numpy=scattered,
+scatter = op("scatter", "input index src", params={"axis": 0, "distinct": False}, dims=labels.adding_along_axis,
+             numpy=scattered,
              impl=lambda xp, x, index, src, axis, distinct: x.at[along(xp, index, axis)].set(
                  src[tuple(map(slice, index.shape))], unique_indices=distinct),
              rule=Rule(scatter_rule), ref=_ref_scatter, traits=Trait.MOVES,
@@ -317,14 +323,16 @@ def _ref_place(index, src, axis, size):
     return _ref_scatter_add(np.zeros(shape, src.dtype), index, src, axis % src.ndim)
 
 
-place = op("place", "index src", params={"axis": 0, "size": 0}, impl=_place, rule=Rule(_place_rule), ref=_ref_place,
+place = op("place", "index src", params={"axis": 0, "size": 0}, dims=labels.placed,
+           impl=_place, rule=Rule(_place_rule), ref=_ref_place,
            traits=Trait.MOVES, lone_term=lambda *_: True,
            check=bounded(lambda index, src, axis, size: [(index, 0, size)], RuntimeError,
                          "index out of bounds in scatter()"),
            samples=(Sample(Ints((3, 1), 4), (3, 1), axis=1, size=4), Sample(Ints((1, 2), 3), (1, 2), axis=0, size=3)),
            vjp=dict(src=lambda F, g, index, axis: F.gather(g, index, axis=axis)))  # fmt: skip
 # `index` itself, which may not be negative: what index_select and its like ask of it beyond `index`
-in_range = op("in_range", "index", params={"size": 0}, impl=lambda xp, index, size: xp.positive(index), rule=same,
+in_range = op("in_range", "index", params={"size": 0}, dims=labels.SAME,
+              impl=lambda xp, index, size: xp.positive(index), rule=same,
               traits=Trait.MOVES,
               check=bounded(lambda index, size: [(index, 0, size)], IndexError, OUT_OF_RANGE),
               ref=itself, samples=(Sample(Ints((4,), 5), size=5),))  # fmt: skip

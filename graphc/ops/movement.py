@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import parts, places, strides
+from graphc.ops import labels, parts, places, strides
 from graphc.ops.aval import Aval, Literal, aval_of, same_shape
 from graphc.ops.dims import cached
 from graphc.ops.dtypes import promote_types
@@ -431,7 +431,8 @@ def _triangle(name: str, reference: Any, band: Callable[..., tuple[int, int]]) -
     def kernel(xp, x, diagonal):
         return getattr(xp, name)(x, diagonal)
 
-    return op(name, "input", params={"diagonal": 0}, impl=kernel, rule=same, traits=LINEAR, ref=reference, band=band,
+    return op(name, "input", params={"diagonal": 0}, impl=kernel, rule=same, dims=labels.TRIANGLES,
+              traits=LINEAR, ref=reference, band=band,
               samples=(Sample((3, 4), diagonal=0), Sample((2, 3, 3), diagonal=1)),
               vjp=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal=diagonal)))  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import kernels, maxima, windowed
+from graphc.ops import kernels, labels, maxima, windowed
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, SHORT_NAMES
 from graphc.ops.rounding import Rounding
@@ -96,6 +96,7 @@ def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> No
     transposes = samples[:2]
     op(
         name, "input weight", params=defaults, impl=kernels.conv, numpy=kernels.conv,
+        dims=labels.ungrouped("n c *, o c * -> n o *", "n *, . * -> n *"),
         rule=Rule(_conv, accepts=_NO_BOOL),
         traits=CONVOLVING, label="Convolution", flops=_conv_flops, ref=windowed.convolved,
         samples=tuple(Sample(x, w, **params) for x, w, _, params in samples),
@@ -107,6 +108,7 @@ def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> No
     )  # fmt: skip
     op(
         f"{name}_input", "grad weight", params={"shape": None, **defaults}, impl=kernels.conv_input,
+        dims=labels.ungrouped("n o *, o c * -> n c *", "n *, . * -> n *"),
         numpy=kernels.conv_input, rule=Rule(_of_shape, accepts=_NO_BOOL), traits=CONVOLVING, label="Convolution",
         flops=lambda avals, result, params: 2 * avals[0].size * avals[1].size // avals[1].shape[0],
         ref=windowed.convolved_back,
@@ -119,6 +121,7 @@ def _convolutions(rank: int, plain: tuple, strided: tuple, grouped: tuple) -> No
     )  # fmt: skip
     op(
         f"{name}_weight", "grad input", params={"shape": None, **defaults}, impl=kernels.conv_weight,
+        dims=labels.ungrouped("n o *, n c * -> o c *", "n *, n * -> . *"),
         numpy=kernels.conv_weight, rule=Rule(_of_shape, accepts=_NO_BOOL), traits=CONVOLVING, label="Convolution",
         flops=lambda avals, result, params: 2 * avals[0].size * result.size // max(result.shape[0], 1),
         ref=windowed.convolved_weight,
@@ -205,17 +208,20 @@ def _pools(rank: int, *samples: tuple) -> None:
     tiled = [(x, out, {**windows, **params}) for x, out, params in samples]
     plain = [(x, out, {k: p[k] for k in average}) for x, out, p in tiled if p["dilation"] == windows["dilation"]]
     name, mean = f"max_pool{rank}d", f"avg_pool{rank}d"
+    channels = "... " + ". " * rank + "-> ... " + ". " * rank
     ordered = accepting("iuf", f"\"{name}\" not implemented for '{{dtype}}'")
     averaged = _averaged("avg_pool3d_out_frame" if rank == 3 else "avg_pool2d")
     op(
-        name, "input", params=windows, impl=maxima.max_pool, numpy=maxima.max_pool, rule=Rule(_pool, accepts=ordered),
+        name, "input", params=windows, dims=channels,
+        impl=maxima.max_pool, numpy=maxima.max_pool, rule=Rule(_pool, accepts=ordered),
         traits=MOVES, ref=windowed.largest, nearest=either_zero, label=f"MaxPool{rank}DWithIndices",
         samples=tuple(Sample(x, **params) for x, _, params in tiled),
         vjp=dict(input=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
-        f"{name}_spread", "grad input", params=windows, impl=maxima.max_pool_spread, numpy=maxima.max_pool_spread,
+        f"{name}_spread", "grad input", params=windows, dims=channels,
+        impl=maxima.max_pool_spread, numpy=maxima.max_pool_spread,
         rule=Rule(_like_input, accepts=ordered), traits=LINEAR, rounding=Rounding(length=_windows_over_one),
         ref=windowed.spread,
         samples=tuple(Sample(out, x, **params) for x, out, params in tiled),
@@ -223,19 +229,22 @@ def _pools(rank: int, *samples: tuple) -> None:
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
-        f"{name}_pick", "tangent input", params=windows, impl=maxima.max_pool_pick, numpy=maxima.max_pool_pick,
+        f"{name}_pick", "tangent input", params=windows, dims=channels,
+        impl=maxima.max_pool_pick, numpy=maxima.max_pool_pick,
         rule=Rule(_pool, accepts=ordered), traits=LINEAR | MOVES, ref=windowed.picked,
         samples=tuple(Sample(x, x, **params) for x, _, params in tiled),
         vjp=dict(tangent=lambda F, g, input, kernel, stride, padding, dilation: getattr(F, f"{name}_spread")(
             g, input, kernel=kernel, stride=stride, padding=padding, dilation=dilation)),
     )  # fmt: skip
     op(
-        f"{name}_index", "input", params=windows, impl=maxima.max_pool_index, numpy=maxima.max_pool_index,
+        f"{name}_index", "input", params=windows, dims=channels,
+        impl=maxima.max_pool_index, numpy=maxima.max_pool_index,
         rule=Rule(_pool_index, accepts=ordered), ref=windowed.place_of_largest,
         samples=tuple(Sample(x, **params) for x, _, params in tiled),
     )  # fmt: skip
     op(
-        mean, "input", params=average, impl=kernels.avg_pool, numpy=kernels.avg_pool,
+        mean, "input", params=average, dims=channels,
+        impl=kernels.avg_pool, numpy=kernels.avg_pool,
         rule=Rule(_pool, accepts=averaged),
         traits=LINEAR, ref=windowed.averaged,
         rounding=Rounding(length=lambda avals, result, params: math.prod(params["kernel"])),
@@ -246,7 +255,8 @@ def _pools(rank: int, *samples: tuple) -> None:
             g, shape=input_shape, kernel=kernel, stride=stride, padding=padding)),
     )  # fmt: skip
     op(
-        f"{mean}_spread", "grad", params={"shape": None, **average}, impl=kernels.avg_pool_spread,
+        f"{mean}_spread", "grad", params={"shape": None, **average}, dims=channels,
+        impl=kernels.avg_pool_spread,
         numpy=kernels.avg_pool_spread,
         rule=Rule(_of_shape, accepts=accepting("f", f"\"{mean}_backward\" not implemented for '{{dtype}}'")),
         traits=LINEAR, rounding=Rounding(length=_windows_over_one), ref=windowed.averaged_back,

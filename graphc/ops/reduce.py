@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import parts, rows, scalars
+from graphc.ops import labels, parts, rows, scalars
 from graphc.ops.aval import Aval, size_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rounding import EXACT, Rounding
@@ -248,6 +248,7 @@ def _picked_vjp(F, g_values, r_indices, input_shape, axis, keepdims):
 # named as PyTorch's overloads: over one dim, and where that is
 max_dim, min_dim = (
     op(f"{name}_dim", "input", results="values indices", params={"axis": 0, "keepdims": False},
+       dims=labels.reduced_rows,
        impl=_extreme_and_place(f"arg{name}"), rule=Rule(_max_rule), samples=_ARG_SAMPLES, traits=Trait.ORDERS,
        label=f"{name.capitalize()}Backward0", rounding=EXACT, vjp=dict(input=_picked_vjp),
        ref=rows.picked_extreme(largest=largest))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import orders, parts, rows, scalars
+from graphc.ops import labels, orders, parts, rows, scalars
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, is_inexact
 from graphc.ops.gradient import numpy_dtype
@@ -106,7 +106,7 @@ def _last_hit(xp: Any, x: Any, running: Any, axis: int) -> Any:
 
 
 argcummax = op(
-    "argcummax", "input", params={"axis": -1, "largest": True}, impl=_argcummax, rule=Rule(_places),
+    "argcummax", "input", params={"axis": -1, "largest": True}, dims=labels.rows, impl=_argcummax, rule=Rule(_places),
     traits=Trait.ORDERS, ref=rows.scanned(rows.running_place_of_extreme),
     samples=(*(Sample(s, axis=a, largest=b) for s, a in _ROWS for b in (False, True)),
              Sample(Ints((2, 9), 3), axis=1, largest=True)),
@@ -315,7 +315,8 @@ def _reduce_src(F, g, r, input, input_dtype, index, src, axis, reduce):
 
 
 scatter_reduce = op(
-    "scatter_reduce", "input index src", params={"axis": 0, "reduce": "prod"}, numpy=_np_scatter_reduce,
+    "scatter_reduce", "input index src", params={"axis": 0, "reduce": "prod"}, dims=labels.adding_along_axis,
+    numpy=_np_scatter_reduce,
     impl=_jnp_scatter_reduce, rule=Rule(lambda op, avals, params: avals[0]), ref=_ref_scatter_reduce,
     check=bounded(lambda x, index, src, axis, reduce: [(index, 0, x.shape[axis])], RuntimeError,
                   "index out of bounds in scatter_reduce()"),

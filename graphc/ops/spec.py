@@ -16,6 +16,7 @@ import numpy as np
 from graphc.errors import RegistryError
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import is_inexact
+from graphc.ops.labels import Dims
 from graphc.ops.lens import Lens
 from graphc.ops.parts import Parts
 from graphc.ops.rounding import Rounding
@@ -145,6 +146,8 @@ class Op:
     lifting   of an op that is linear in each operand: `f(N, *forms, **params)`, what it is as a sum of products, in the
               language of graphc.normal.form
     parts     which part of the result needs which parts of the operands (graphc.ops.parts); pointwise ops need not say
+    dims      which dims of operands and results run together, where neither `lifting` nor `parts` says it
+              (graphc.ops.labels)
     claims    `f(params, result)`, the facts that hold of result number `result` (0 where there is one), as tuples
               (graphc.ops.assumptions)
     band      of an op that makes matrices: `f(shape, params, *bands of the operands)`, how many diagonals below and
@@ -170,6 +173,7 @@ class Op:
         "commutative",
         "cpu_name",
         "definition",
+        "dims",
         "doc",
         "domain",
         "flops",
@@ -238,6 +242,7 @@ class Op:
         definition: Callable[..., Any] | None = None,
         lifting: Callable[..., Any] | None = None,
         parts: Parts | None = None,
+        dims: Dims | None = None,
         band: Callable[..., tuple[int, ...]] | None = None,
         claims: Callable[[Mapping[str, Any], int], Collection[tuple[Any, ...]]] | None = None,
         inverts: bool = False,
@@ -287,6 +292,7 @@ class Op:
         self.definition = definition
         self.lifting = lifting
         self.parts = parts
+        self.dims = dims
         self.band = band
         self.claims = claims
         self.inverts = inverts

@@ -65,6 +65,7 @@ SAMPLE = (
     "kernels of logsumexp: not shifted",
     "pass 'assumptions': both sides are one",
     "rule quotient_of_itself: another guard",
+    "sharding of mean: a mean of means that are added",
 )
 BY_NAME = {fault.name: fault for fault in FAULTS}
 

@@ -21,6 +21,7 @@ from compare.selftest.faults import (
     randomness,
     rules,
     shapes,
+    shardings,
     shared,
     systems,
 )
@@ -28,7 +29,7 @@ from compare.selftest.faults import (
 _TABLES = (
     gradients, kernels, lowerings, shapes, passes, rules, functionalization, randomness, guards,
     control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places, algebra, systems,
-    facts,
+    facts, shardings,
 )  # fmt: skip
 FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in table.FAULTS)
 

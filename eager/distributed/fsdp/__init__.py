@@ -1,0 +1,80 @@
+"""Fully sharded data parallelism. As `torch.distributed.fsdp.fully_shard`; and ZeRO's stages, by name.
+
+Parameters are marked; a step that is compiled on the mesh holds them, their gradients and what an optimizer keeps for
+them in parts, and gathers parameters where it computes with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from eager.core.missing import explain
+from eager.core.tensor import Tensor
+from eager.distributed.device_mesh import DeviceMesh
+from eager.distributed.tensor import Placement, Replicate, Shard, marks
+from eager.nn import Module
+
+__all__ = ["fully_shard", "zero"]
+explain(__name__)
+
+
+def fully_shard(
+    module: Module, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[[Tensor], Shard | None] | None = None, mp_policy: Any = None,
+    offload_policy: Any = None, ignored_params: set[Tensor] | None = None,
+) -> Module:  # fmt: skip
+    """Hold the parameters of `module` in parts over the mesh, along dim 0 or as `shard_placement_fn` says.
+
+    A parameter of which no dim divides by the mesh stays whole (PyTorch pads it). Of a mesh with two dims the first
+    replicates (HSDP). When gathered parameters are dropped again is XLA's choice, so `reshard_after_forward` changes
+    nothing. Raises ValueError without a mesh, NotImplementedError for the policies of mixed precision and offloading.
+    """
+    if mesh is None:
+        raise ValueError("fully_shard: pass mesh=; there is no default process group to make one of")
+    if mp_policy is not None or offload_policy is not None:
+        raise NotImplementedError(
+            "fully_shard: mp_policy and offload_policy; torch.autocast lowers precision in compiled programs"
+        )
+    if mesh.ndim not in (1, 2):
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    for parameter in _parameters([module], ignored_params):
+        _split(parameter, mesh, stage=3, choose=shard_placement_fn)
+    return module
+
+
+def zero(module: Module, mesh: DeviceMesh, stage: int) -> Module:
+    """Stages 1 and 2 of ZeRO, which are one here: gradients, and what an optimizer keeps for each parameter, are held
+    in parts. Stage 3: parameters, too, as `fully_shard` does.
+
+    Not in PyTorch, whose `ZeroRedundancyOptimizer` is stage 1.
+    """
+    if stage not in (1, 2, 3):
+        raise ValueError(f"zero: stages are 1, 2 and 3, got {stage!r}")
+    for parameter in _parameters([module], None):
+        _split(parameter, mesh, stage, None)
+    return module
+
+
+def _parameters(modules: Iterable[Module], ignored: set[Tensor] | None) -> list[Tensor]:
+    left = {id(p) for p in ignored or ()}
+    return [p for m in modules for p in m.parameters() if id(p) not in left]
+
+
+def _split(parameter: Tensor, mesh: DeviceMesh, stage: int, choose: Callable[[Tensor], Shard | None] | None) -> None:
+    """Mark one parameter: split along the chosen dim, or the first that divides."""
+    count = mesh.shape[-1]
+    taken = [1] * parameter.ndim  # parts that other marks make of each dim
+    for mark in marks.of(parameter):
+        for placement, n in zip(mark.placements, mark.mesh.shape, strict=True):
+            if isinstance(placement, Shard) and not mark.gathered and mark.mesh != mesh:
+                taken[placement.dim] *= n
+    wish = None if choose is None else choose(parameter)
+    dims = range(parameter.ndim) if wish is None else [wish.dim % parameter.ndim]
+    dim = next((d for d in dims if parameter.shape[d] % (count * taken[d]) == 0), None)
+    whole: list[Placement] = [Replicate()] * mesh.ndim
+    split = whole if dim is None else [*whole[:-1], Shard(dim)]
+    if stage == 3:
+        marks.add(parameter, marks.Mark(mesh, tuple(split), gathered=True))
+    else:
+        marks.add(parameter, marks.Mark(mesh, tuple(whole)), marks.Mark(mesh, tuple(split), state=True))

@@ -1,0 +1,222 @@
+"""Tensor parallelism: plans that place the parameters of modules. As `torch.distributed.tensor.parallel`.
+
+A plan marks parameters; a program that is compiled on the mesh holds them in parts and exchanges what it must. The
+layouts of inputs and outputs become wishes about the values at these places (`graphc.shard`), where they are given.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fnmatch import fnmatch
+from typing import Any, final
+
+from eager.core.missing import explain
+from eager.core.tensor import Tensor
+from eager.distributed.device_mesh import DeviceMesh
+from eager.distributed.tensor import Placement, Replicate, Shard, distribute_tensor
+from eager.engine.language import E
+from eager.nn import Embedding, Linear, Module
+
+__all__ = [
+    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput",
+    "RowwiseParallel", "SequenceParallel", "parallelize_module",
+]  # fmt: skip
+explain(__name__)
+
+# what is split, by the class of the module: the dim of each parameter, None for whole
+_COLUMNS: dict[type[Module], dict[str, int | None]] = {Linear: {"weight": 0, "bias": 0}, Embedding: {"weight": 1}}
+_ROWS: dict[type[Module], dict[str, int | None]] = {Linear: {"weight": 1, "bias": None}, Embedding: {"weight": 0}}
+
+
+class ParallelStyle(ABC):
+    """How one module is parallelized."""
+
+    src_data_rank: int | None = 0
+
+    @abstractmethod
+    def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
+        """Place the parameters of `module`, and hold its inputs and outputs as wished."""
+
+
+class _Layouts(ParallelStyle):
+    """A style with wishes about the inputs and outputs of a module: None leaves them to the compiler."""
+
+    tables: dict[type[Module], dict[str, int | None]] | None = None
+
+    def __init__(self, inputs: Any = None, outputs: Any = None, kwargs: Mapping[str, Placement] | None = None):
+        self._inputs, self._outputs, self._kwargs = _several(inputs), _several(outputs), dict(kwargs or {})
+
+    def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
+        if self.tables is not None:
+            found = next((t for kind, t in self.tables.items() if isinstance(module, kind)), None)
+            if found is None:
+                raise NotImplementedError(f"{type(self).__name__} currently only support nn.Linear and nn.Embedding!")
+            _place(module, device_mesh, found)
+        if any(self._inputs) or self._kwargs:
+
+            def before(m: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+                wishes = (*self._inputs, *(None,) * (len(args) - len(self._inputs)))
+                held = tuple(_held(a, w, device_mesh) for a, w in zip(args, wishes, strict=False))
+                return held, {k: _held(v, self._kwargs.get(k), device_mesh) for k, v in kwargs.items()}
+
+            module.register_forward_pre_hook(before, with_kwargs=True)
+        if any(self._outputs):
+
+            def after(m: Module, args: Any, output: Any) -> Any:
+                if not isinstance(output, tuple):
+                    return _held(output, self._outputs[0], device_mesh)
+                wishes = (*self._outputs, *(None,) * (len(output) - len(self._outputs)))
+                return tuple(_held(o, w, device_mesh) for o, w in zip(output, wishes, strict=False))
+
+            module.register_forward_hook(after)
+        return module
+
+
+@final
+class ColwiseParallel(_Layouts):
+    """A Linear whose outputs are split, an Embedding whose vectors are."""
+
+    tables = _COLUMNS
+
+    def __init__(
+        self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ):  # fmt: skip
+        super().__init__(input_layouts, output_layouts)
+        self.input_layouts, self.output_layouts = (input_layouts or Replicate(),), (output_layouts or Shard(-1),)
+        self.use_local_output = use_local_output
+
+
+@final
+class RowwiseParallel(_Layouts):
+    """A Linear whose inputs are split, an Embedding whose rows are."""
+
+    tables = _ROWS
+
+    def __init__(
+        self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ):  # fmt: skip
+        super().__init__(input_layouts, output_layouts)
+        self.input_layouts, self.output_layouts = (input_layouts or Shard(-1),), (output_layouts or Replicate(),)
+        self.use_local_output = use_local_output
+
+
+@final
+class SequenceParallel(_Layouts):
+    """A normalization, say, whose activations are split along their sequence dim; its parameters are whole."""
+
+    def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False):
+        super().__init__(Shard(sequence_dim), Shard(sequence_dim))
+        self.sequence_sharding = (Shard(sequence_dim),)
+        self.use_local_output = use_local_output
+
+    def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
+        _place(module, device_mesh, dict.fromkeys((name for name, _ in module.named_parameters()), None))
+        return super()._apply(module, device_mesh)
+
+
+@final
+class PrepareModuleInput(_Layouts):
+    """Inputs held as `desired_input_layouts` say."""
+
+    def __init__(
+        self, *, input_layouts: Any = None, desired_input_layouts: Any = None,
+        input_kwarg_layouts: Mapping[str, Placement] | None = None,
+        desired_input_kwarg_layouts: Mapping[str, Placement] | None = None, use_local_output: bool = False,
+    ):  # fmt: skip
+        if len(_several(input_layouts)) != len(_several(desired_input_layouts)):
+            raise AssertionError("input_layouts and desired_input_layouts should have same length!")
+        super().__init__(desired_input_layouts, None, desired_input_kwarg_layouts)
+
+
+@final
+class PrepareModuleOutput(_Layouts):
+    """Outputs held as `desired_output_layouts` say."""
+
+    def __init__(self, *, output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True):
+        if len(_several(output_layouts)) != len(_several(desired_output_layouts)):
+            raise AssertionError("output_layouts and desired_output_layouts should have same length!")
+        super().__init__(None, desired_output_layouts)
+
+
+@final
+class PrepareModuleInputOutput(_Layouts):
+    """Both."""
+
+    def __init__(
+        self, *, input_layouts: Any = None, desired_input_layouts: Any = None,
+        input_kwarg_layouts: Mapping[str, Placement] | None = None,
+        desired_input_kwarg_layouts: Mapping[str, Placement] | None = None, use_local_input: bool = False,
+        output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True,
+    ):  # fmt: skip
+        super().__init__(desired_input_layouts, desired_output_layouts, desired_input_kwarg_layouts)
+
+
+def parallelize_module(
+    module: Module, device_mesh: DeviceMesh | None = None,
+    parallelize_plan: ParallelStyle | Mapping[str, ParallelStyle] | None = None, *, src_data_rank: int | None = 0,
+) -> Module:  # fmt: skip
+    """Parallelize `module` by one style, or submodules by the styles of a plan. Returns it.
+
+    The names of a plan may hold wildcards for parts of a path: "layers.*.attn.q". Raises ValueError for a mesh of
+    several dims, and without one; NotImplementedError for a style that does not fit a module. Names that fit no module
+    are left out with a warning, as in PyTorch.
+    """
+    if device_mesh is None:
+        raise ValueError("parallelize_module: pass device_mesh=; there is no current mesh")
+    if device_mesh.ndim != 1:
+        raise ValueError(
+            "`placements` must have the same length as `device_mesh.ndim`! Found placements length: 1, and "
+            f"device_mesh.ndim: {device_mesh.ndim}."
+        )
+    if parallelize_plan is None:
+        _warn("No parallelize_plan is provided and auto-parallel is not supported at the moment, so this "
+              "parallelize_module call will do nothing.")  # fmt: skip
+        return module
+    if isinstance(parallelize_plan, ParallelStyle):
+        return parallelize_plan._apply(module, device_mesh)
+    for pattern, style in parallelize_plan.items():
+        if not pattern:
+            raise ValueError("Expect module path to be non-empty, but got empty string!")
+        steps = pattern.split(".")
+        found = [m for name, m in module.named_modules() if name and _fits(name.split("."), steps)]
+        if not found:
+            _warn(f"Parallelize plan key '{pattern}' could not be resolved: no submodule matching")
+        for submodule in found:
+            style._apply(submodule, device_mesh)
+    return module
+
+
+def _fits(path: list[str], pattern: list[str]) -> bool:
+    return len(path) == len(pattern) and all(map(fnmatch, path, pattern))
+
+
+def _place(module: Module, mesh: DeviceMesh, dims: Mapping[str, int | None]) -> None:
+    for name, dim in dims.items():
+        parameter = module.get_parameter(name) if getattr(module, name.partition(".")[0], None) is not None else None
+        if parameter is not None:
+            distribute_tensor(parameter, mesh, [Replicate() if dim is None else Shard(dim)])
+
+
+def _several(layouts: Any) -> tuple[Any, ...]:
+    return () if layouts is None else tuple(layouts) if isinstance(layouts, (tuple, list)) else (layouts,)
+
+
+def _held(value: Any, wish: Placement | None, mesh: DeviceMesh) -> Any:
+    """A value that is to lie as wished on the mesh axis. Its other dims are left to the compiler; of a replicated one,
+    which no device may have a part of, the first, that of the batch."""
+    if wish is None or not isinstance(value, Tensor):
+        return value
+    axis = mesh.mesh_dim_names[0] if mesh.mesh_dim_names else 0
+    spec: list[Any] = [None if d == 0 or isinstance(wish, Shard) else () for d in range(value.ndim)]
+    if isinstance(wish, Shard):
+        spec[wish.dim] = (axis,)
+    return E.shard(value, spec=tuple(spec))
+
+
+def _warn(message: str) -> None:
+    import warnings
+
+    warnings.warn(message, stacklevel=3)
