@@ -13,6 +13,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from eager.utils.data.fetch import Recipe
+from eager.utils.data.resuming import Place, begin_at, start_of
 from eager.utils.data.sampler import drawn_seed
 from eager.utils.data.worker import LOOK_UP_SECONDS, Exhausted, Failure, Resume, Settings, work
 
@@ -28,31 +29,59 @@ TOO_LONG_WITH_WORKERS = (
 
 
 class Pass(Iterator[Any]):
-    """The batches of one pass, without workers."""
+    """The batches of one pass, without workers.
 
-    def __init__(self, loader: Any):
+    seen    how many have been given out
+    start   what random generators were before it
+    place   where to begin, if it resumes one of another process
+    replay  whether to resume takes fetching the batches behind again: a worker's dataset has drawn random numbers
+    """
+
+    replay = False
+
+    def __init__(self, loader: Any, place: Place | None = None):
+        self.start = start_of(loader) if place is None else place.start
+        self.seen = 0
+        if place is None:
+            self._set_up(loader)
+            return
+        with begin_at(loader, place.start):
+            self._set_up(loader, place)
+        self.seen = place.batches
+
+    def _set_up(self, loader: Any, place: Place | None = None) -> None:
         self._loader = loader
         self._workers = loader.num_workers
         self._recipe = Recipe(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
         self._indices = iter(loader._index_sampler)
         self._base_seed = drawn_seed(loader.generator)
-        self._seen = 0
-        self._start()
+        self._start(place)
 
-    def _start(self) -> None:
+    def _start(self, place: Place | None) -> None:
         if self._loader.timeout != 0:
             raise AssertionError("timeout must be 0 without workers: there is nobody to wait for")
+        restored = place is not None and place.dataset is not None
+        if place is not None and restored:
+            self._recipe.dataset.load_state_dict(place.dataset)
         self._fetch = self._recipe.fetcher()
+        for _ in range(place.batches if place is not None and not (restored and self._recipe.iterable) else 0):
+            index = next(self._indices)
+            if self._recipe.iterable:
+                self._fetch(index)
 
     def _next(self) -> Any:
         return self._fetch(next(self._indices))
 
     def __next__(self) -> Any:
-        batch = self._next()
-        self._seen += 1
+        try:
+            batch = self._next()
+        except StopIteration:
+            self.seen = -1  # it is over
+            raise
+        self.seen += 1
         length = self._loader._length_given
-        if self._recipe.iterable and length is not None and self._seen > length:
-            message = TOO_LONG.format(dataset=self._recipe.dataset, length=length, seen=self._seen)
+        if self._recipe.iterable and length is not None and self.seen > length:
+            message = TOO_LONG.format(dataset=self._recipe.dataset, length=length, seen=self.seen)
             warnings.warn(message + (TOO_LONG_WITH_WORKERS if self._workers else ""), stacklevel=2)
         return batch
 
@@ -67,7 +96,7 @@ class WorkerPass(Pass):
     (unless the loader has `in_order=False`), whichever is ready first.
     """
 
-    def _start(self) -> None:
+    def _start(self, place: Place | None) -> None:
         loader = self._loader
         if loader.prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
@@ -90,22 +119,34 @@ class WorkerPass(Pass):
         self._stop = weakref.finalize(
             self, _stop, os.getpid(), self._processes, self._queues, self._results, self._stopping
         )
+        behind = 0 if place is None else place.batches
+        if place is not None and not place.replay and not self._recipe.iterable:
+            for _ in range(behind):
+                next(self._indices)
+            self._begin(behind)
+            return
         self._begin()
+        for _ in range(behind):
+            self._next()
 
-    def _begin(self) -> None:
+    def _begin(self, behind: int = 0) -> None:
+        """Send the first tasks, as if so many had been sent before."""
         self._sent = self._due = 0  # the numbers of the next task, and of the next batch
         self._owner: dict[int, int] = {}  # number of a task that is not given out yet -> its worker
         self._ready: dict[int, Any] = {}  # number -> batch that came before its turn
         self._active = [True] * self._workers
         self._load = [0] * self._workers  # tasks that a worker has not answered
         self._round = cycle(range(self._workers))
+        for _ in range(behind % self._workers):  # so that each worker goes on with its own share
+            next(self._round)
         for _ in range(self._loader.prefetch_factor * self._workers):
             self._send()
 
     def restart(self) -> None:
         """Begin another pass with the same workers."""
+        self.start = start_of(self._loader)
         self._indices = iter(self._loader._index_sampler)
-        self._seen = 0
+        self.seen = 0
         for tasks in self._queues:
             tasks.put(Resume())
         waiting = self._workers
@@ -167,7 +208,9 @@ class WorkerPass(Pass):
         limit = self._loader.timeout
         while True:
             try:
-                return ForkingPickler.loads(self._results.get(timeout=limit or LOOK_UP_SECONDS))
+                number, batch, drew = ForkingPickler.loads(self._results.get(timeout=limit or LOOK_UP_SECONDS))
+                self.replay = self.replay or drew
+                return number, batch
             except queue.Empty:
                 dead = [p for p, active in zip(self._processes, self._active, strict=True)
                         if active and not p.is_alive()]  # fmt: skip
