@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 import eager as torch
+import eager.amp
+import eager.nn.functional
+import eager.optim.lr_scheduler  # so that the server has loaded them
 from eager.distributed.checkpoint import CheckpointManager
 from eager.utils.data import DataLoader, Dataset, DistributedSampler
 from tests.checkpoints.sharded import ShardedState
 
 SIZES = (3, 50_000, 7)  # of the arrays that `fill` saves: one is larger than a write to a pipe or a file's buffer
-STEPS = 24
+STEPS = 16
 RANKS = 2
 
 
@@ -48,7 +51,7 @@ def finishes(run: Callable[..., None], arguments: tuple[Any, ...], seconds: floa
 def fill(begun: Any, folder: Path, background: bool) -> None:
     """Save values that tell their step, for ever."""
     state: dict[str, Any] = {}
-    manager = CheckpointManager(folder, {"state": state}, keep=2, background=background)
+    manager = CheckpointManager(folder, {"state": state}, keep=2, background=background, sync_files=background)
     step = manager.load()
     begun.set()
     while True:
@@ -69,9 +72,11 @@ class Noisy(Dataset[Any]):
         return index / 37 + 0.1 * noise, torch.tensor(index % 3)
 
 
-def train(begun: Any, folder: Path, save_id: str, compiled: bool = False, workers: int = 0) -> None:
-    """Train with two ranks in one process, each of which saves its half of every tensor. At the end, `losses.json` has
-    the losses of all steps, bit for bit."""
+def train(
+    begun: Any, folder: Path, save_id: str, compiled: bool = False, workers: int = 0, steps: int = STEPS, lost: str = ""
+) -> list[str]:
+    """Train with two ranks in one process, each of which saves its half of every tensor. Returns the losses of all
+    steps, bit for bit; at the end, `losses.json` has them. `lost` is a state that is forgotten when it is loaded."""
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)
@@ -82,14 +87,16 @@ def train(begun: Any, folder: Path, save_id: str, compiled: bool = False, worker
     samplers = [DistributedSampler(Noisy(), RANKS, rank) for rank in range(RANKS)]
     loaders = [DataLoader(s.dataset, 4, sampler=s, num_workers=workers) for s in samplers]
     run: dict[str, Any] = {"epoch": 0, "losses": []}
-    managers = [
-        CheckpointManager(
-            folder, {
-                "model": ShardedState(model, rank, RANKS), "optimizer": ShardedState(optimizer, rank, RANKS),
-                "schedule": schedule, "scaler": scaler, "data": loaders[rank], "run": run,
-            }, keep=2, rank=rank, world_size=RANKS, save_id=save_id,
-        ) for rank in range(RANKS)
-    ]  # fmt: skip
+    managers: list[CheckpointManager] = []
+    for rank in range(RANKS):
+        states = {
+            "model": ShardedState(model, rank, RANKS), "optimizer": ShardedState(optimizer, rank, RANKS),
+            "schedule": schedule, "scaler": scaler, "data": loaders[rank], "run": run,
+        }  # fmt: skip
+        kept = {"keep": 2, "sync_files": False, "rank": rank, "world_size": RANKS, "save_id": save_id}
+        managers.append(CheckpointManager(folder, states, **kept))
+        if lost:
+            managers[-1].states[lost] = {}
 
     def update(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         optimizer.zero_grad()
@@ -105,7 +112,7 @@ def train(begun: Any, folder: Path, save_id: str, compiled: bool = False, worker
         update = graphc.compile(update)
     step = [manager.load() for manager in managers][0]
     begun.set()
-    while step < STEPS:
+    while step < steps:
         for sampler in samplers:
             sampler.set_epoch(run["epoch"])
         for batches in zip(*loaders, strict=True):
@@ -115,10 +122,11 @@ def train(begun: Any, folder: Path, save_id: str, compiled: bool = False, worker
             schedule.step()
             step += 1
             run["losses"].append(loss.item().hex())
-            if step == STEPS:
-                break
             for manager in managers:
                 manager.save(step)
+            if step == steps:
+                break
         run["epoch"] += 1
     managers[0].wait()
     (folder / "losses.json").write_text(json.dumps(run["losses"]))
+    return run["losses"]

@@ -130,7 +130,7 @@ class FileSystemWriter:
         own = self._write_blocks(part, f"{save_id}-{rank}.safetensors", save_id)
         if world_size == 1:
             return self._commit(merge([own])).metadata()
-        save_index(self.path / f"{save_id}-{rank}.json", own)
+        save_index(self.path / f"{save_id}-{rank}.json", own, self.sync_files)
         names = [self.path / f"{save_id}-{k}.json" for k in range(world_size)]
         if not all(name.exists() for name in names):
             return own.metadata()
@@ -183,7 +183,7 @@ class FileSystemWriter:
     def _commit(self, index: Index) -> Index:
         if self.sync_files:
             synchronize_folder(self.path)
-        save_index(self.path / INDEX, index)
+        save_index(self.path / INDEX, index, self.sync_files)
         self._remove(lambda found, owner: found != index.save)
         self.finish()
         return index

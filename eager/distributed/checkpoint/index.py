@@ -22,11 +22,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from eager.checkpoints.description import DTYPES, Reader, Writer
 from eager.core.dtypes import Size
 from eager.distributed.checkpoint import nested
 from eager.distributed.checkpoint.api import CheckpointException, DamagedCheckpointError
-from eager.distributed.checkpoint.blocks import KINDS, Region, dtype_of
+from eager.distributed.checkpoint.blocks import KINDS, Region, dtype_of, numpy_of
 from eager.distributed.checkpoint.metadata import (
     BytesStorageMetadata,
     ChunkStorageMetadata,
@@ -34,7 +36,7 @@ from eager.distributed.checkpoint.metadata import (
     TensorProperties,
     TensorStorageMetadata,
 )
-from graphc.files.contents import contents
+from graphc.files.contents import Refuse, contents
 from graphc.files.json_text import Limits, parsed
 from graphc.files.schema import Anything, OneOf, Record, Row, Table, Text, Tuple, Whole
 from graphc.files.writing import write
@@ -42,11 +44,13 @@ from graphc.files.writing import write
 INDEX = "index.json"
 VERSION = 1
 LIMITS = Limits(2**28, 64, 20_000_000)
+ENTRIES = "content.entries."
 SAVE_ID = r"[A-Za-z0-9_-]{1,20}"  # so that the names of drafts have all of it
 FILE = rf"{SAVE_ID}-[0-9]{{1,7}}\.safetensors"
 NO_CHECKPOINT = "there is no checkpoint in it: no whole one has been saved there"
 WRONG_SUM = "its checksum is {found}, and {expected} is expected"
 INCOMPLETE = "the blocks of {name} hold {found:,} of its {expected:,} elements: not every rank has saved its part"
+OVERLAPPING = "blocks of {name} overlap: the ranks have divided it in different ways"
 DISAGREE = "the ranks disagree about {name}: {first} and {second}"
 
 _ANY, _WHOLE, _EXTENTS = Anything(), Whole(0), Row(Whole(0), most=64)
@@ -81,7 +85,7 @@ class Entry(NamedTuple):
     shape: tuple[int, ...] = ()
     blocks: tuple[Block, ...] = ()
 
-    def value(self, refuse: Any) -> Any:
+    def value(self, refuse: Refuse) -> Any:
         """What `node` describes."""
         return Reader({}, refuse).value(self.node)
 
@@ -116,8 +120,8 @@ def describe(value: Any, place: str) -> Any:
     return node
 
 
-def save_index(path: Path, index: Index) -> None:
-    """Write it in one step, and wait until it is on the disk."""
+def save_index(path: Path, index: Index, durable: bool) -> None:
+    """Write it in one step, and wait until it is on the disk if it is to be `durable`."""
     entries: dict[str, Any] = {}
     for name, entry in index.entries.items():
         steps = [[kind, describe(key, f"the key {key!r}")] for kind, key in entry.path]
@@ -126,8 +130,10 @@ def save_index(path: Path, index: Index) -> None:
             "blocks": [{**b.region._asdict(), "file": b.file, "at": b.at, "crc32": b.crc32} for b in entry.blocks],
         }  # fmt: skip
     content = {"save": index.save, "files": index.files, "entries": entries}
-    write(path, json.dumps({"version": VERSION, "crc32": _checksum(content), "content": content}))
-    synchronize_folder(path.parent)
+    text = json.dumps({"version": VERSION, "crc32": _checksum(content), "content": content})
+    write(path, text, durable=durable)
+    if durable:
+        synchronize_folder(path.parent)
 
 
 def _checksum(content: Any) -> int:
@@ -135,7 +141,7 @@ def _checksum(content: Any) -> int:
 
 
 def load_index(path: Path) -> Index:
-    """Read one, all of which is checked. DamagedCheckpointError that names the file and the place in it."""
+    """Read one, all of which is checked, that of the whole also for gaps. DamagedCheckpointError that names the file and the place in it."""
     refuse = DamagedCheckpointError.of(f"'{path}'")
     try:
         data = contents(path, LIMITS.size, refuse)
@@ -149,17 +155,22 @@ def load_index(path: Path) -> Index:
     if (found := _checksum(content)) != outer["crc32"]:
         raise refuse(WRONG_SUM.format(found=found, expected=outer["crc32"]), "content")
     _CONTENT.check(content, "content", refuse)
-    return Index(content["save"], content["files"], {
-        name: _entry(record, f"content.entries.{name}", content["files"], refuse)
+    entries = {
+        name: _entry(record, f"{ENTRIES}{name}", content["files"], refuse)
         for name, record in content["entries"].items()
-    })  # fmt: skip
+    }
+    if path.name == INDEX:
+        check_whole(entries, content["files"], refuse)
+    return Index(content["save"], content["files"], entries)
 
 
-def _entry(record: Any, place: str, files: dict[str, int], refuse: Any) -> Entry:
+def _entry(record: Any, place: str, files: dict[str, int], refuse: Refuse) -> Entry:
     is_array = isinstance(record, dict) and "blocks" in record
     (_ARRAY if is_array else _VALUE).check(record, place, refuse)
     reader = Reader({}, refuse)
     path = tuple((kind, reader.value(key)) for kind, key in record["path"])
+    if not path or nested.joined(path) != place.removeprefix(ENTRIES):
+        raise refuse(f"its path leads to {nested.joined(path)!r}", place)
     if not is_array:
         return Entry(path, record["value"])
     blocks: list[Block] = []
@@ -193,11 +204,28 @@ def merge(parts: Iterable[Index]) -> Index:
                 raise CheckpointException(DISAGREE.format(name=name, first=first, second=second))
             seen = {block.region for block in known.blocks}
             entries[name] = known._replace(blocks=known.blocks + tuple(b for b in entry.blocks if b.region not in seen))
-    for name, entry in entries.items():
-        found, expected = sum(math.prod(b.region.shape) for b in entry.blocks), math.prod(entry.shape)
-        if entry.kind and found != expected:
-            raise CheckpointException(INCOMPLETE.format(name=name, found=found, expected=expected))
+    check_whole(entries, files, lambda problem, place: CheckpointException(problem))
     return Index(save, files, entries)
+
+
+def check_whole(entries: dict[str, Entry], files: dict[str, int], refuse: Refuse) -> None:
+    """Raise what `refuse` makes unless the blocks of each array hold each of its elements once, in bytes of their own."""
+    room = dict(files)
+    for name, entry in entries.items():
+        blocks = [b for b in entry.blocks if math.prod(b.region.shape)]
+        found, expected = sum(math.prod(b.region.shape) for b in blocks), math.prod(entry.shape)
+        if entry.kind and found != expected:
+            raise refuse(INCOMPLETE.format(name=name, found=found, expected=expected), name)
+        lows = np.array([b.region.offsets for b in blocks], np.int64)
+        highs = lows + np.array([b.region.shape for b in blocks], np.int64)
+        for k in range(1, len(blocks)):
+            if ((lows[:k] < highs[k]) & (lows[k] < highs[:k])).all(1).any():
+                raise refuse(OVERLAPPING.format(name=name), name)
+        for block in blocks:
+            room[block.file] -= math.prod(block.region.shape) * numpy_of(entry.dtype).itemsize
+    for file, left in room.items():
+        if left < 0:
+            raise refuse(f"blocks of {files[file] - left:,} bytes cannot lie in {file}, which has {files[file]:,}", "")
 
 
 def synchronize_folder(folder: Path) -> None:

@@ -45,6 +45,7 @@ class CheckpointManager:
                 of random generators, which are saved without being named, are of this kind
     keep        how many checkpoints are kept; older ones are removed when a new one is whole
     background  write in a thread; an error comes out at the next `save`, or at `wait`
+    sync_files  wait until the files are on the disk: as for FileSystemWriter
     rank, world_size, save_id
                 without a process group: as for FileSystemWriter
 
@@ -60,6 +61,7 @@ class CheckpointManager:
         per_rank: tuple[str, ...] = ("data",),
         keep: int = 3,
         background: bool = True,
+        sync_files: bool = True,
         process_group: Any = None,
         rank: int = 0,
         world_size: int = 1,
@@ -77,7 +79,7 @@ class CheckpointManager:
         self.keep, self.background, self._group = keep, background, process_group
         self._own = {name for name in (*per_rank, RANDOM) if name in self.states}
         self._peers = peers(process_group, False, rank, world_size)
-        self._writer: dict[str, Any] = {"save_id": save_id}
+        self._writer: dict[str, Any] = {"save_id": save_id, "sync_files": sync_files}
         if not self._peers.connected:
             self._writer |= {"rank": rank, "world_size": world_size}
         FileSystemWriter(self.folder, **self._writer)  # what is wrong with the arguments is said now
@@ -158,8 +160,10 @@ class CheckpointManager:
 
     def _finished(self, step: int) -> None:
         """A checkpoint is whole: it becomes the latest, and those that are not kept are removed."""
-        write(self.folder / LATEST, f"{self._folder(step).name}\n")
-        synchronize_folder(self.folder)
+        durable = self._writer["sync_files"]
+        write(self.folder / LATEST, f"{self._folder(step).name}\n", durable=durable)
+        if durable:
+            synchronize_folder(self.folder)
         whole = [s for s, path in self._folders() if s <= step and (path / INDEX).exists()]
         oldest = whole[-self.keep :][0]
         for other, path in self._folders():

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from eager.distributed.checkpoint.blocks import is_array
 
 DUPLICATED = "duplicated flatten key {name}"  # PyTorch's
+CONFLICT = "'{name}' is said to be two things at once"
 Path = tuple[tuple[str, Any], ...]  # (kind of the container, key in it), from the outermost on
 
 
@@ -76,19 +77,19 @@ def replaced(tree: Any, values: Mapping[str, Any], path: Path = ()) -> Any:
 
 
 def unflatten(leaves: Iterable[Leaf]) -> Any:
-    """The nest that `flatten` took apart."""
-    def put(holder: Any, slot: Any, path: Path, value: Any) -> None:
-        if not path:
-            holder[slot] = value
-            return
-        (kind, key), rest = path[0], path[1:]
-        node = holder.setdefault(slot, _Node(kind))
-        put(node, key, rest, value)
-
-    top = _Node("dict")
-    for leaf in leaves:
-        put(top, 0, leaf.path, leaf.value)
-    return _built(top[0]) if top else {}
+    """The nest that `flatten` took apart. ValueError that names the place for leaves that make none."""
+    top = _Node("")
+    for path, value in leaves:
+        holder, slot = top, 0
+        for k, (kind, key) in enumerate(path):
+            node = holder.setdefault(slot, _Node(kind))
+            if not isinstance(node, _Node) or node.kind != kind:
+                raise ValueError(CONFLICT.format(name=joined(path[:k])))
+            holder, slot = node, key
+        if slot in holder:
+            raise ValueError(CONFLICT.format(name=joined(path)))
+        holder[slot] = value
+    return _built(top[0], "") if top else {}
 
 
 class _Node(dict[Any, Any]):
@@ -99,11 +100,13 @@ class _Node(dict[Any, Any]):
         self.kind = kind
 
 
-def _built(node: Any) -> Any:
+def _built(node: Any, name: str) -> Any:
     if not isinstance(node, _Node):
         return node
     if node.kind in ("list", "tuple"):
-        row = [_built(node[k]) for k in sorted(node)]
+        if sorted(node, key=str) != sorted(range(len(node)), key=str):
+            raise ValueError(CONFLICT.format(name=name))
+        row = [_built(node[k], f"{name}.{k}") for k in range(len(node))]
         return row if node.kind == "list" else tuple(row)
-    pairs = ((key, _built(value)) for key, value in node.items())
+    pairs = ((key, _built(value, f"{name}.{key}")) for key, value in node.items())
     return OrderedDict(pairs) if node.kind == "ordered" else dict(pairs)

@@ -108,6 +108,9 @@ def read_tree(reader: FileSystemReader, templates: Any = None, keys: Collection[
     index = reader.read_index()
     wanted = {name: e for name, e in index.entries.items() if keys is None or e.path[0][1] in keys}
     found = values(reader, index, wanted, nested.flatten(templates or {}))
-    return nested.unflatten(nested.Leaf(entry.path, found[name]) for name, entry in wanted.items())
+    try:
+        return nested.unflatten(nested.Leaf(entry.path, found[name]) for name, entry in wanted.items())
+    except ValueError as error:
+        raise DamagedCheckpointError(str(error), file=f"'{reader.path / INDEX}'") from None
 
 

@@ -6,7 +6,6 @@ import math
 import multiprocessing
 import os
 import warnings
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from multiprocessing.context import BaseContext
@@ -16,7 +15,7 @@ from eager.rng.generator import Generator
 from eager.utils.data.collate import default_collate, default_convert
 from eager.utils.data.dataset import Dataset, IterableDataset
 from eager.utils.data.iteration import Pass, WorkerPass
-from eager.utils.data.resuming import Place, place_of, state_of
+from eager.utils.data.resuming import Place, Progress, place_of, state_of
 from eager.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 T = TypeVar("T")
@@ -53,7 +52,7 @@ class DataLoader(Generic[T]):
     _settled = False
     _length_given: int | None = None  # what __len__ last said of an iterable dataset
     _iterator: WorkerPass | None = None
-    _latest: weakref.ref[Pass] | None = None  # the pass that was begun last
+    _progress: Progress | None = None  # of the pass that was begun last
     _loaded: dict[str, Any] | None = None  # a state that no pass has begun from yet
     _place: Place | None = None  # where the next pass begins, if another process has been in the middle of one
 
@@ -164,7 +163,7 @@ class DataLoader(Generic[T]):
         if self.pin_memory:
             warnings.warn(NO_PINNING, stacklevel=2)
         made = self._pass()
-        self._latest, self._place, self._loaded = weakref.ref(made), None, None
+        self._progress, self._place, self._loaded = made.progress, None, None
         return made
 
     def _pass(self) -> Pass:
@@ -188,8 +187,7 @@ class DataLoader(Generic[T]):
         """
         if self._loaded is not None:
             return self._loaded
-        current = self._latest and self._latest()
-        return state_of(self, current if current is not None and current.seen >= 0 else None)
+        return state_of(self, self._progress)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Let the next pass begin where the state says. Nothing is fetched for it that is behind, unless the dataset is
@@ -199,7 +197,7 @@ class DataLoader(Generic[T]):
         anything is changed, unless what has been read is a whole number of batches for each replica.
         """
         self._place = place_of(self, state_dict)
-        self._latest, self._loaded = None, state_dict
+        self._progress, self._loaded = None, state_dict
 
     def __len__(self) -> int:
         if not isinstance(self.dataset, IterableDataset):

@@ -13,7 +13,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from eager.utils.data.fetch import Recipe
-from eager.utils.data.resuming import Place, begin_at, start_of
+from eager.utils.data.resuming import Place, Progress, begin_at, start_of
 from eager.utils.data.sampler import drawn_seed
 from eager.utils.data.worker import LOOK_UP_SECONDS, Exhausted, Failure, Resume, Settings, work
 
@@ -31,23 +31,17 @@ TOO_LONG_WITH_WORKERS = (
 class Pass(Iterator[Any]):
     """The batches of one pass, without workers.
 
-    seen    how many have been given out
-    start   what random generators were before it
-    place   where to begin, if it resumes one of another process
-    replay  whether to resume takes fetching the batches behind again: a worker's dataset has drawn random numbers
+    place  where to begin, if it resumes one of another process
     """
 
-    replay = False
-
     def __init__(self, loader: Any, place: Place | None = None):
-        self.start = start_of(loader) if place is None else place.start
-        self.seen = 0
+        self.progress = Progress(start_of(loader) if place is None else place.start)
         if place is None:
             self._set_up(loader)
             return
         with begin_at(loader, place.start):
             self._set_up(loader, place)
-        self.seen = place.batches
+        self.progress.seen = place.batches
 
     def _set_up(self, loader: Any, place: Place | None = None) -> None:
         self._loader = loader
@@ -76,12 +70,12 @@ class Pass(Iterator[Any]):
         try:
             batch = self._next()
         except StopIteration:
-            self.seen = -1  # it is over
+            self.progress.over = True
             raise
-        self.seen += 1
+        self.progress.seen = seen = self.progress.seen + 1
         length = self._loader._length_given
-        if self._recipe.iterable and length is not None and self.seen > length:
-            message = TOO_LONG.format(dataset=self._recipe.dataset, length=length, seen=self.seen)
+        if self._recipe.iterable and length is not None and seen > length:
+            message = TOO_LONG.format(dataset=self._recipe.dataset, length=length, seen=seen)
             warnings.warn(message + (TOO_LONG_WITH_WORKERS if self._workers else ""), stacklevel=2)
         return batch
 
@@ -144,9 +138,8 @@ class WorkerPass(Pass):
 
     def restart(self) -> None:
         """Begin another pass with the same workers."""
-        self.start = start_of(self._loader)
+        self.progress = Progress(start_of(self._loader))
         self._indices = iter(self._loader._index_sampler)
-        self.seen = 0
         for tasks in self._queues:
             tasks.put(Resume())
         waiting = self._workers
@@ -209,7 +202,7 @@ class WorkerPass(Pass):
         while True:
             try:
                 number, batch, drew = ForkingPickler.loads(self._results.get(timeout=limit or LOOK_UP_SECONDS))
-                self.replay = self.replay or drew
+                self.progress.replay = self.progress.replay or drew
                 return number, batch
             except queue.Empty:
                 dead = [p for p, active in zip(self._processes, self._active, strict=True)

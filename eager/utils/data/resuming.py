@@ -21,6 +21,19 @@ class Start(NamedTuple):
     given: list[Any]
 
 
+class Progress:
+    """How far a pass is.
+
+    start   what random generators were before it
+    seen    how many batches have been given out
+    over    whether those were all
+    replay  whether to resume takes fetching them again: a worker's dataset has drawn random numbers
+    """
+
+    def __init__(self, start: Start):
+        self.start, self.seen, self.over, self.replay = start, 0, False, False
+
+
 class Place(NamedTuple):
     """Where to resume: how many batches of the pass are behind, and whether workers have to fetch them again."""
 
@@ -62,8 +75,10 @@ def _stateful(part: Any) -> bool:
     return hasattr(part, "state_dict") and hasattr(part, "load_state_dict")
 
 
-def state_of(loader: Any, current: Any) -> dict[str, Any]:
-    """The state dict of a loader whose latest pass is `current`, or None if that is over."""
+def state_of(loader: Any, current: Progress | None) -> dict[str, Any]:
+    """The state dict of a loader whose latest pass is `current`; None if it has begun none."""
+    if current is not None and current.over:
+        current = None
     state: dict[str, Any] = {
         "batches": 0 if current is None else current.seen,
         "batch_size": loader.batch_size or 1,
