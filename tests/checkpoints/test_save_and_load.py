@@ -128,9 +128,9 @@ def test_a_file_of_torch_save_and_back(tmp_path: Path) -> None:
 def save_as(folder: Path, size: int, tree: Any, save_id: str = "a") -> list[Any]:
     """Save with `size` ranks, one after the other; `tree(rank)` is the state of each."""
     return [
-        dcp.save(tree(rank), storage_writer=dcp.FileSystemWriter(folder, rank=rank, world_size=size, save_id=save_id))
-        for rank in range(size)
-    ]
+        dcp.save(tree(rank), storage_writer=dcp.FileSystemWriter(folder, sync_files=False, **ranks, save_id=save_id))
+        for rank in range(size) for ranks in [{"rank": rank, "world_size": size}]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("saved", [1, 2, 3, 5])
