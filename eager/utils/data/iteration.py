@@ -5,19 +5,22 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
+import signal
 import warnings
 import weakref
 from collections.abc import Iterator
 from itertools import cycle
+from multiprocessing import connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from eager.utils.data.fetch import Recipe
 from eager.utils.data.resuming import Place, Progress, begin_at, start_of
 from eager.utils.data.sampler import drawn_seed
-from eager.utils.data.worker import LOOK_UP_SECONDS, Exhausted, Failure, Resume, Settings, work
+from eager.utils.data.worker import Exhausted, Failure, Resume, Settings, work
 
 JOIN_SECONDS = 5.0
+LAST_SECONDS = 0.5  # for what a worker has sent before it died
 TOO_LONG = (
     "Length of IterableDataset {dataset} was reported to be {length}(when accessing len(dataloader)), but {seen} "
     "samples have been fetched. "
@@ -199,19 +202,30 @@ class WorkerPass(Pass):
     def _receive(self) -> tuple[Any, Any]:
         """The next answer of any worker. RuntimeError if one has died, or after the loader's `timeout`."""
         limit = self._loader.timeout
-        while True:
-            try:
-                number, batch, drew = ForkingPickler.loads(self._results.get(timeout=limit or LOOK_UP_SECONDS))
-                self.progress.replay = self.progress.replay or drew
-                return number, batch
-            except queue.Empty:
-                dead = [p for p, active in zip(self._processes, self._active, strict=True)
-                        if active and not p.is_alive()]  # fmt: skip
-                if dead:
-                    names = ", ".join(str(process.pid) for process in dead)
-                    raise RuntimeError(f"DataLoader worker (pid(s) {names}) exited unexpectedly") from None
-                if limit:
-                    raise RuntimeError(f"DataLoader timed out after {limit} seconds") from None
+        working = [process for process, active in zip(self._processes, self._active, strict=True) if active]
+        ready = connection.wait([self._results._reader, *(p.sentinel for p in working)], limit or None)
+        try:
+            # a worker that has died may have answered before
+            number, batch, drew = ForkingPickler.loads(self._results.get(timeout=limit if not ready else LAST_SECONDS))
+        except queue.Empty:
+            dead = [process for process in working if not process.is_alive()]
+            if not dead:
+                raise RuntimeError(f"DataLoader timed out after {limit} seconds") from None
+            pids = ", ".join(str(process.pid) for process in dead)
+            how = ", ".join(f"worker {self._processes.index(p)} {_end(p.exitcode)}" for p in dead)
+            raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly: {how}") from None
+        self.progress.replay = self.progress.replay or drew
+        return number, batch
+
+
+def _end(code: int) -> str:
+    """How a process has ended."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
 
 
 def _stop(owner: int, processes: list[Any], queues: list[Any], results: Any, stopping: Any) -> None:
