@@ -3,7 +3,7 @@
     python -m graphc run examples/programs/char_gpt.py --out /tmp/gpt --steps 400 --sample 200
     python -m graphc run examples/programs/char_gpt.py --out /tmp/gpt --steps 800 --resume --compiled
 
-The batches of a step are drawn from a generator that the step seeds, so they need no place of their own in a checkpoint.
+The batch of a step is drawn from a generator that the step seeds, so a checkpoint need not say where the data are.
 """
 
 import argparse
@@ -82,7 +82,13 @@ class Run:
     def state_dict(self):
         parameters, moments = get_state_dict(model, optimizer)
         random = {f"random{rank}": torch.get_rng_state()}
-        return {"model": parameters, "optimizer": moments, "schedule": schedule.state_dict(), "step": self.step, **random}
+        return {
+            "model": parameters,
+            "optimizer": moments,
+            "schedule": schedule.state_dict(),
+            "step": self.step,
+            **random,
+        }
 
     def load_state_dict(self, state):
         set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])

@@ -32,7 +32,8 @@ def server() -> Any:
 
 
 def finishes(run: Callable[..., None], arguments: tuple[Any, ...], seconds: float) -> bool:
-    """Whether a program ends by itself in that time after it has begun; else it is killed. AssertionError if it fails."""
+    """Whether a program ends by itself in that time after it has begun; else it is killed. AssertionError if it
+    fails."""
     context = server()
     begun = context.Event()
     process = context.Process(target=run, args=(begun, *arguments))
@@ -110,7 +111,7 @@ def train(
 
         graphc.lowering.executable.Executable._compilation = quick.compilation
         update = graphc.compile(update)
-    step = [manager.load() for manager in managers][0]
+    step = max([manager.load() for manager in managers])
     begun.set()
     while step < steps:
         for sampler in samplers:

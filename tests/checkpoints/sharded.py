@@ -48,13 +48,8 @@ class ShardedState:
         return cut(self.of.state_dict())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        def whole(value: Any) -> Any:
-            if isinstance(value, dict):
-                return {key: whole(member) for key, member in value.items()}
-            return value
-
         if not any(isinstance(leaf, Sharded) for leaf in _leaves(state)):  # else it has been written into
-            self.of.load_state_dict(whole(state))
+            self.of.load_state_dict(state)
 
 
 def _leaves(value: Any) -> list[Any]:

@@ -199,7 +199,8 @@ for k, (m, spec) in enumerate([(mesh(8), P("a")), (mesh(4, 2), P("b", "a")), (me
         state = {"x": like, "bf": like.astype(jnp.bfloat16)}
         dcp.load(state, checkpoint_id=sys.argv[1])
         assert state["x"].sharding == like.sharding and (np.asarray(state["x"]) == x).all()
-        assert state["bf"].dtype == jnp.bfloat16 and (np.asarray(state["bf"]) == np.asarray(saved.astype(jnp.bfloat16))).all()
+        assert state["bf"].dtype == jnp.bfloat16
+        assert (np.asarray(state["bf"]) == np.asarray(saved.astype(jnp.bfloat16))).all()
 try:
     dcp.load({"x": jnp.zeros((3, 3))}, checkpoint_id=sys.argv[1])
 except dcp.CheckpointException as error:
@@ -224,7 +225,10 @@ def test_what_does_not_fit_is_said_before_anything_is_changed(tmp_path: Path) ->
     a = torch.zeros(2)
     for state, text in [
         ({"a": a, "c": 1}, "Missing key in checkpoint state_dict: c."),
-        ({"a": a, "b": torch.zeros(4)}, r"Size mismatch between saved torch.Size\(\[3\]\) and current: torch.Size\(\[4"),
+        (
+            {"a": a, "b": torch.zeros(4)},
+            r"Size mismatch between saved torch.Size\(\[3\]\) and current: torch.Size\(\[4",
+        ),
     ]:
         with pytest.raises(dcp.CheckpointException, match=text):
             dcp.load(state, checkpoint_id=tmp_path)
@@ -282,11 +286,12 @@ def test_each_damaged_byte_is_found(tmp_path: Path) -> None:
     [
         lambda c: c["entries"]["a"].update(shape=[2**40]), lambda c: c["entries"]["a"]["blocks"][0].update(at=10**9),
         lambda c: c["entries"]["a"]["blocks"][0].update(file="../../etc/passwd"), lambda c: c.update(save="../x"),
-        lambda c: c["entries"]["a"]["blocks"][0].update(offsets=[5]), lambda c: c["entries"]["a"].update(dtype="object"),
+        lambda c: c["entries"]["a"]["blocks"][0].update(offsets=[5]),
+        lambda c: c["entries"]["a"].update(dtype="object"),
         lambda c: c["entries"]["a"].update(path=[["list", {"again": 3}]]), lambda c: c["files"].clear(),
         lambda c: c["entries"].update(b=c["entries"]["a"]), lambda c: c["entries"]["a"].update(path=[]),
         lambda c: c["entries"]["a"].update(shape=[6], blocks=c["entries"]["a"]["blocks"] * 2),
-        lambda c: c["entries"].update(n={"path": [], "value": {"tensor": {"dtype": "float32", "in": "x"}, "grad": False}}),
+        lambda c: c["entries"]["n"].update(value={"tensor": {"dtype": "float32", "in": "x"}, "grad": False}),
     ],
 )  # fmt: skip
 def test_an_index_made_to_harm_is_refused(tmp_path: Path, change: Any) -> None:

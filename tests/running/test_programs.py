@@ -22,7 +22,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "programs"
 PRINTED = Path(__file__).parent / "printed"
 # program -> the function that `graphc run --compile` compiles
 PROGRAMS = {
-    "actor_critic": "learn", "char_gpt": "train_step", "char_rnn": "step", "functional": "f", "gaussian_process": "loss", "gpt_cache": "step",
+    "actor_critic": "learn", "char_gpt": "train_step", "char_rnn": "step", "functional": "f",
+    "gaussian_process": "loss", "gpt_cache": "step",
     "kalman": "negative_log_likelihood", "lbfgs": "rosenbrock", "mixture_density": "loss", "neural_ode": "step",
     "pinn": "step", "resume": "loss_of", "vae": "step",
 }  # fmt: skip

@@ -148,7 +148,7 @@ def restored(template: Any, kind: str, shape: tuple[int, ...], read: Read) -> An
         return template
     if hasattr(template, "addressable_shards"):
         jax: Any = sys.modules["jax"]  # there is one, since there is an array of it
-        part = lambda index: read(Region.of_index(index, shape)).astype(template.dtype, copy=False)  # noqa: E731
+        part = lambda index: read(Region.of_index(index, shape)).astype(template.dtype, copy=False)
         return jax.make_array_from_callback(shape, template.sharding, part)
     array = read(Region.whole(shape))
     if isinstance(template, Tensor):

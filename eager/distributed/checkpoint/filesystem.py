@@ -52,7 +52,7 @@ SHORT = "it has {found:,} bytes, and {expected:,} are expected"
 MISSING = "it is missing"
 STAGED_BYTES = 1 << 24  # of what a checksum is taken of, or copied, at once
 
-# (folder, save_id, rank) -> how often it has been saved: each save has names of its own, so that none writes over another
+# (folder, save_id, rank) -> how often it has been saved: each save has names of its own, none writes over another
 _SAVES: Counter[tuple[str, str, int]] = Counter()
 _KIND_OF = {numpy: kind for kind, numpy in NUMPY_OF.items()}
 
@@ -208,7 +208,7 @@ def _written(data: np.ndarray, file: Any) -> int:
     total = 0
     for start in range(0, data.size, STAGED_BYTES):
         piece = data[start : start + STAGED_BYTES]
-        total = zlib.crc32(piece, total)
+        total = zlib.crc32(memoryview(piece), total)
         file.write(piece)
     return total
 
@@ -268,7 +268,7 @@ class Blocks:
                 continue
             data, total = self._bytes(name, entry, block), 0
             for start in range(0, data.size, STAGED_BYTES):
-                total = zlib.crc32(data[start : start + STAGED_BYTES], total)
+                total = zlib.crc32(memoryview(data[start : start + STAGED_BYTES]), total)
             if total != block.crc32:
                 raise self._damaged(block.file, WRONG_SUM.format(found=total, expected=block.crc32), name)
 
@@ -302,4 +302,3 @@ class Blocks:
 
     def _damaged(self, file: str, problem: str, place: str) -> DamagedCheckpointError:
         return DamagedCheckpointError(problem, file=f"'{self._path / file}'", place=place)
-

@@ -141,7 +141,10 @@ def _checksum(content: Any) -> int:
 
 
 def load_index(path: Path) -> Index:
-    """Read one, all of which is checked, that of the whole also for gaps. DamagedCheckpointError that names the file and the place in it."""
+    """Read one, all of which is checked, that of the whole also for gaps.
+
+    DamagedCheckpointError that names the file and the place in it.
+    """
     refuse = DamagedCheckpointError.of(f"'{path}'")
     try:
         data = contents(path, LIMITS.size, refuse)
@@ -180,7 +183,9 @@ def _entry(record: Any, place: str, files: dict[str, int], refuse: Refuse) -> En
         ends = [low + size for low, size in zip(b["offsets"], b["shape"], strict=False)]
         fits = len(b["offsets"]) == len(b["shape"]) == len(record["shape"])
         if not fits or any(end > size for end, size in zip(ends, record["shape"], strict=True)):
-            raise refuse(f"a block of shape {b['shape']} at {b['offsets']} of a tensor of shape {record['shape']}", place)
+            raise refuse(
+                f"a block of shape {b['shape']} at {b['offsets']} of a tensor of shape {record['shape']}", place
+            )
         if b["file"] not in files:
             raise refuse(f"the index has no file {b['file']}", place)
     return Entry(path, None, record["kind"], record["dtype"], tuple(record["shape"]), tuple(blocks))
@@ -209,7 +214,7 @@ def merge(parts: Iterable[Index]) -> Index:
 
 
 def check_whole(entries: dict[str, Entry], files: dict[str, int], refuse: Refuse) -> None:
-    """Raise what `refuse` makes unless the blocks of each array hold each of its elements once, in bytes of their own."""
+    """Raise what `refuse` makes unless the blocks of each array hold each element once, in bytes of their own."""
     room = dict(files)
     for name, entry in entries.items():
         blocks = [b for b in entry.blocks if math.prod(b.region.shape)]

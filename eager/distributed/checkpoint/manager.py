@@ -1,7 +1,7 @@
 """Checkpoints of a training run: saved every so often, the last few kept, the newest resumed from.
 
-    runs/a/latest          the name of the newest whole checkpoint
-    runs/a/step-00000200/  a checkpoint, as `save` writes it
+runs/a/latest          the name of the newest whole checkpoint
+runs/a/step-00000200/  a checkpoint, as `save` writes it
 """
 
 from __future__ import annotations

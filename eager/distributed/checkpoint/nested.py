@@ -21,9 +21,9 @@ class Leaf(NamedTuple):
 
 
 def kind_of(value: Any) -> str | None:
-    """The kind of container that is taken apart: all non-empty dicts, lists that hold arrays or dicts, tuples of arrays.
+    """The kind of a container that is taken apart: a dict with entries, a list or tuple with arrays or dicts inside.
 
-    Other lists and tuples are values.
+    None for all else, which are values.
     """
     if isinstance(value, Mapping) and value:
         return "ordered" if isinstance(value, OrderedDict) else "dict"

@@ -95,7 +95,7 @@ def values(
     refuse = DamagedCheckpointError.of(f"'{reader.path / INDEX}'")
     found = {name: entry.value(refuse) for name, entry in entries.items() if not entry.kind}
     for name, entry in arrays.items():
-        read = lambda region, name=name, entry=entry: blocks.read(name, entry, region)  # noqa: E731
+        read = lambda region, name=name, entry=entry: blocks.read(name, entry, region)
         found[name] = restored(like.get(name), entry.kind, entry.shape, read)
     return found
 
@@ -112,5 +112,3 @@ def read_tree(reader: FileSystemReader, templates: Any = None, keys: Collection[
         return nested.unflatten(nested.Leaf(entry.path, found[name]) for name, entry in wanted.items())
     except ValueError as error:
         raise DamagedCheckpointError(str(error), file=f"'{reader.path / INDEX}'") from None
-
-

@@ -2,6 +2,7 @@
 
 from eager.core.missing import explain
 from eager.utils.data import distributed
+from eager.utils.data.bar import progress
 from eager.utils.data.collate import default_collate, default_convert
 from eager.utils.data.dataloader import DataLoader
 from eager.utils.data.dataset import (
@@ -17,7 +18,6 @@ from eager.utils.data.dataset import (
 from eager.utils.data.distributed import DistributedSampler
 from eager.utils.data.files import ArrayDataset, TokenDataset
 from eager.utils.data.prefetch import Prefetcher
-from eager.utils.data.bar import progress
 from eager.utils.data.sampler import (
     BatchSampler,
     RandomSampler,

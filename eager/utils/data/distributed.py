@@ -30,12 +30,12 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ):
-        group = sys.modules.get("eager.distributed")  # without it, there is no process group either
+        group: Any = sys.modules.get("eager.distributed")  # without it, there is no process group either
         connected = group is not None and group.is_available() and group.is_initialized()
         if (num_replicas is None or rank is None) and not connected:
             raise ValueError(NO_PROCESS_GROUP)
-        num_replicas = group.get_world_size() if num_replicas is None else num_replicas
-        rank = group.get_rank() if rank is None else rank
+        num_replicas = int(group.get_world_size() if num_replicas is None else num_replicas)
+        rank = int(group.get_rank() if rank is None else rank)
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

@@ -85,9 +85,7 @@ class TokenDataset(Dataset[tuple[Tensor, Tensor]]):
     ValueError for a file that holds no tokens, or for no positive `length` or `stride`.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], length: int, dtype: Any = np.uint16, *, stride: int | None = None
-    ):
+    def __init__(self, path: str | os.PathLike[str], length: int, dtype: Any = np.uint16, *, stride: int | None = None):
         stride = length if stride is None else stride
         if length < 1 or stride < 1:
             raise ValueError(f"length and stride should be positive, got length={length} and stride={stride}")

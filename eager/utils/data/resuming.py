@@ -55,7 +55,7 @@ def start_of(loader: Any) -> Start:
     return Start(_RANDOM.state_dict(), [g.get_state() for g in generators(loader)])
 
 
-class begin_at:  # noqa: N801  (a context)
+class begin_at:
     """Context: the generators are as they were at the start of a pass; at the end, those of the process as before."""
 
     def __init__(self, loader: Any, start: Start):
