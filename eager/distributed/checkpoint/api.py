@@ -8,14 +8,14 @@ from graphc.errors import FileError
 
 
 class CheckpointException(RuntimeError):
-    """A checkpoint could not be saved or loaded. `failures` has the error of each rank that failed.
+    """A checkpoint could not be saved or loaded. `failures` has the text of the error of each rank that failed.
 
     Unlike PyTorch's it is an Exception: `except Exception` catches it.
     """
 
-    def __init__(self, msg: str, failures: Mapping[int, BaseException] | None = None):
+    def __init__(self, msg: str, failures: Mapping[int, str] | None = None):
         self.failures = dict(failures or {})
-        ranks = "".join(f"\n(rank {rank}) {type(e).__name__}: {e}" for rank, e in self.failures.items())
+        ranks = "".join(f"\n(rank {rank}) {text}" for rank, text in self.failures.items())
         super().__init__(msg + ranks)
 
 

@@ -203,12 +203,12 @@ class FileSystemWriter:
                 file.unlink(missing_ok=True)
 
 
-def _written(data: np.ndarray, file: Any) -> int:
+def _written(data: Any, file: Any) -> int:
     """Write bytes; returns their checksum."""
     total = 0
     for start in range(0, data.size, STAGED_BYTES):
         piece = data[start : start + STAGED_BYTES]
-        total = zlib.crc32(memoryview(piece), total)
+        total = zlib.crc32(piece, total)
         file.write(piece)
     return total
 
@@ -266,9 +266,10 @@ class Blocks:
         for block in entry.blocks:
             if not any(block.region.common(region) for region in wanted):
                 continue
-            data, total = self._bytes(name, entry, block), 0
+            data: Any = self._bytes(name, entry, block)
+            total = 0
             for start in range(0, data.size, STAGED_BYTES):
-                total = zlib.crc32(memoryview(data[start : start + STAGED_BYTES]), total)
+                total = zlib.crc32(data[start : start + STAGED_BYTES], total)
             if total != block.crc32:
                 raise self._damaged(block.file, WRONG_SUM.format(found=total, expected=block.crc32), name)
 

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eager.distributed.checkpoint import nested
 from eager.distributed.checkpoint.api import CheckpointException, DamagedCheckpointError
 from eager.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from eager.distributed.checkpoint.index import INDEX, synchronize_folder
 from eager.distributed.checkpoint.peers import peers
-from eager.distributed.checkpoint.state_dict_loader import read_tree
+from eager.distributed.checkpoint.state_dict_loader import Plan, planned
 from eager.distributed.checkpoint.state_dict_saver import async_save, save, wait
 from eager.distributed.checkpoint.stateful import Stateful
 from eager.rng.state import RandomState
@@ -68,7 +69,7 @@ class CheckpointManager:
         save_id: str | None = None,
     ):
         for name, state in states.items():
-            if name in (RANDOM, "step"):
+            if name == RANDOM:
                 raise ValueError(RESERVED.format(name=name))
             if not isinstance(state, (dict, Stateful)):
                 raise TypeError(NO_STATE.format(name=name, kind=type(state).__name__))
@@ -105,7 +106,7 @@ class CheckpointManager:
     def save(self, step: int) -> None:
         """Save all states as those after `step` steps. Raises as `save`; in the background, also what went wrong
         before."""
-        tree = {self._key(name): _state(state) for name, state in self.states.items()} | {"step": step}
+        tree = {self._key(name): _state(state) for name, state in self.states.items()}
         writer = _StepWriter(self, step, **self._writer)
         (async_save if self.background else save)(tree, storage_writer=writer, process_group=self._group)
 
@@ -119,28 +120,34 @@ class CheckpointManager:
         wait()
         if step is None and (step := self.latest()) is None:
             return 0
-        reader = FileSystemReader(self._folder(step))
-        try:
-            index = reader.read_index()
-            found = {entry.path[0][1] for entry in index.entries.values()}
-            keys = {name: self._saved_as(name, found) for name in self.states}
-            templates = {keys[name]: _state(state) for name, state in self.states.items()}
-            new = {self._key(RANDOM)} if self._peers.rank else set()
-            if missing := [key for key, state in templates.items() if key not in found | new and state]:
-                raise CheckpointException(OTHER_KEYS.format(found=sorted(found), expected=missing))
-            tree = read_tree(reader, templates, {*keys.values(), "step"})
-        except DamagedCheckpointError as error:
-            error.add_note(REMEDY.format(steps=self.steps()))
-            raise
-        for name, state in self.states.items():
-            if keys[name] not in found:
-                continue
-            if isinstance(state, Stateful):
-                state.load_state_dict(tree[keys[name]])
-            else:
-                state.clear()
-                state.update(tree[keys[name]])
-        return tree["step"]
+        with self._peers.agreeing("loading"):
+            try:
+                found, plan = self._plan(FileSystemReader(self._folder(step)))
+            except DamagedCheckpointError as error:
+                error.add_note(REMEDY.format(steps=self.steps()))
+                raise
+        with self._peers.agreeing("loading"):
+            tree = plan.tree()
+            for name, state in self.states.items():
+                if (key := self._saved_as(name, found)) not in found:
+                    continue
+                if isinstance(state, Stateful):
+                    state.load_state_dict(tree[key])
+                else:
+                    state.clear()
+                    state.update(tree[key])
+        return step
+
+    def _plan(self, reader: FileSystemReader) -> tuple[set[str], Plan]:
+        """The names of the states in a checkpoint, and the plan to read those that this rank needs."""
+        index = reader.read_index()
+        found = {entry.path[0][1] for entry in index.entries.values()}
+        templates = {self._saved_as(name, found): _state(state) for name, state in self.states.items()}
+        new = {self._key(RANDOM)} if self._peers.rank else set()
+        if missing := [key for key, state in templates.items() if key not in found | new and state]:
+            raise CheckpointException(OTHER_KEYS.format(found=sorted(found), expected=missing))
+        wanted = {name: entry for name, entry in index.entries.items() if entry.path[0][1] in templates}
+        return found, planned(reader, index, wanted, nested.flatten(templates))
 
     def _saved_as(self, name: str, found: set[str]) -> str:
         """What a state is called in the checkpoint that has `found`."""

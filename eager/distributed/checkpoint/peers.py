@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from eager import distributed
@@ -26,11 +28,22 @@ class Peers(NamedTuple):
 
     def agree(self, error: BaseException | None, what: str) -> None:
         """Raise, on each rank, if there is an error on any. An error of this rank alone is raised as it is."""
-        failures = {rank: e for rank, e in enumerate(self.gather(error)) if e is not None}
-        if error is not None and (not self.connected or len(failures) == 1):
+        texts = self.gather(None if error is None else f"{type(error).__name__}: {error}")  # some cannot be pickled
+        failures = {rank: text for rank, text in enumerate(texts) if text is not None}
+        if error is not None and len(failures) == 1:
             raise error
         if failures:
             raise CheckpointException(f"{what} failed", failures)
+
+    @contextmanager
+    def agreeing(self, what: str) -> Iterator[None]:
+        """Context: what goes wrong inside of it on any rank is raised on each, when all have come to its end."""
+        error = None
+        try:
+            yield
+        except Exception as problem:
+            error = problem
+        self.agree(error, what)
 
 
 def peers(group: Any, no_dist: bool, rank: int = 0, size: int = 1) -> Peers:

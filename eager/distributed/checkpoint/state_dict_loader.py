@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
+from eager.core.dtypes import Size
 from eager.distributed.checkpoint import nested
 from eager.distributed.checkpoint.api import CheckpointException, DamagedCheckpointError
 from eager.distributed.checkpoint.blocks import is_array, regions_needed, restored
 from eager.distributed.checkpoint.default_planner import DefaultLoadPlanner
-from eager.distributed.checkpoint.filesystem import FileSystemReader
+from eager.distributed.checkpoint.filesystem import Blocks, FileSystemReader
 from eager.distributed.checkpoint.index import INDEX, Entry, Index
 from eager.distributed.checkpoint.peers import peers
 from eager.distributed.checkpoint.state_dict_saver import NO_PLACE, NO_PLANNER
 from eager.distributed.checkpoint.stateful import Stateful
+from graphc.files.contents import Refuse
 
 MISSING_KEY = "Missing key in checkpoint state_dict: {name}."  # PyTorch's, like the next
 OTHER_SIZE = "Size mismatch between saved {saved} and current: {found} for {name}"
@@ -44,22 +45,20 @@ def load(
         raise TypeError(NO_PLANNER.format(kind="load", found=type(planner).__name__))
     partial = planner is not None and planner.allow_partial_load
     others = peers(process_group, no_dist)
-    error = None
-    try:
+    trees: dict[str, Any] = {}
+    with others.agreeing("loading"):
         trees = {key: v.state_dict() if isinstance(v, Stateful) else v for key, v in state_dict.items()}
         index = reader.read_index()
         leaves = nested.flatten(trees)
         _check_keys(leaves, index, partial)
-        found = values(reader, index, {name: index.entries[name] for name in leaves if name in index.entries}, leaves)
-        trees = nested.replaced(trees, found)
+        plan = planned(reader, index, {name: index.entries[name] for name in leaves if name in index.entries}, leaves)
+    with others.agreeing("loading"):
+        trees = nested.replaced(trees, plan.values())
         for key, value in state_dict.items():
             if isinstance(value, Stateful):
                 value.load_state_dict(trees[key])
             else:
                 state_dict[key] = trees[key]
-    except Exception as problem:
-        error = problem
-    others.agree(error, "loading")
 
 
 def _reader(reader: FileSystemReader | None, checkpoint_id: Any) -> FileSystemReader:
@@ -75,40 +74,54 @@ def _check_keys(leaves: dict[str, nested.Leaf], index: Index, partial: bool) -> 
             raise CheckpointException(MISSING_KEY.format(name=name))
 
 
-def values(
-    reader: FileSystemReader, index: Index, entries: dict[str, Entry], templates: dict[str, nested.Leaf]
-) -> dict[str, Any]:
-    """The values of `entries` by name, in the form of those of `templates` that have the same name.
+class Plan(NamedTuple):
+    """What is to be read. like: the arrays that say by name how those of the checkpoint come back"""
 
-    All is checked first: the shapes of templates, and the checksum of each block that is needed.
+    blocks: Blocks
+    entries: dict[str, Entry]
+    like: dict[str, Any]
+    refuse: Refuse
+
+    def values(self) -> dict[str, Any]:
+        """The values by name; arrays that can be written into are changed."""
+        found: dict[str, Any] = {}
+        for name, entry in self.entries.items():
+            read = lambda region, name=name, entry=entry: self.blocks.read(name, entry, region)
+            template = self.like.get(name)
+            found[name] = restored(template, entry.kind, entry.shape, read) if entry.kind else entry.value(self.refuse)
+        return found
+
+    def tree(self) -> dict[str, Any]:
+        """The values as the nest that was saved."""
+        found = self.values()
+        try:
+            return nested.unflatten(nested.Leaf(entry.path, found[name]) for name, entry in self.entries.items())
+        except ValueError as error:
+            raise self.refuse(str(error), "") from None
+
+
+def planned(
+    reader: FileSystemReader, index: Index, entries: dict[str, Entry], templates: dict[str, nested.Leaf]
+) -> Plan:
+    """The plan to read `entries`, in the form of those of `templates` that have the same name.
+
+    All is checked: the shapes of templates, and the checksum of each block that is needed.
     """
-    arrays = {name: entry for name, entry in entries.items() if entry.kind}
     like = {name: leaf.value for name, leaf in templates.items() if is_array(leaf.value)}
+    blocks = reader.open(index)
+    refuse = DamagedCheckpointError.of(f"'{reader.path / INDEX}'")
+    arrays = {name: entry for name, entry in entries.items() if entry.kind}
     for name, entry in arrays.items():
         shape = tuple(like[name].shape) if hasattr(like.get(name), "shape") else entry.shape
         if shape != entry.shape:
-            text = OTHER_SIZE.format(saved=list(entry.shape), found=list(shape), name=name)
-            raise CheckpointException(text.replace("[", "torch.Size([").replace("]", "])"))
-    blocks = reader.open(index)
+            saved, found = Size(entry.shape), Size(shape)
+            raise CheckpointException(OTHER_SIZE.format(saved=saved, found=found, name=name))
     for name, entry in arrays.items():
         blocks.check(name, entry, regions_needed(like.get(name), entry.shape))
-    refuse = DamagedCheckpointError.of(f"'{reader.path / INDEX}'")
-    found = {name: entry.value(refuse) for name, entry in entries.items() if not entry.kind}
-    for name, entry in arrays.items():
-        read = lambda region, name=name, entry=entry: blocks.read(name, entry, region)
-        found[name] = restored(like.get(name), entry.kind, entry.shape, read)
-    return found
+    return Plan(blocks, entries, like, refuse)
 
 
-def read_tree(reader: FileSystemReader, templates: Any = None, keys: Collection[str] | None = None) -> dict[str, Any]:
-    """All of a checkpoint, or what lies under `keys` of the outermost dict, as the nest that was saved.
-
-    templates: a nest of the same form, or of a part of it: its arrays say how those of the same name come back
-    """
+def read_tree(reader: FileSystemReader) -> dict[str, Any]:
+    """All of a checkpoint, as the nest that was saved."""
     index = reader.read_index()
-    wanted = {name: e for name, e in index.entries.items() if keys is None or e.path[0][1] in keys}
-    found = values(reader, index, wanted, nested.flatten(templates or {}))
-    try:
-        return nested.unflatten(nested.Leaf(entry.path, found[name]) for name, entry in wanted.items())
-    except ValueError as error:
-        raise DamagedCheckpointError(str(error), file=f"'{reader.path / INDEX}'") from None
+    return planned(reader, index, index.entries, {}).tree()

@@ -79,12 +79,9 @@ def save(
     job = prepared(state_dict, checkpoint_id, storage_writer, planner, process_group, no_dist)
     if not use_collectives:
         return job.write()
-    error, metadata = None, None
-    try:
+    metadata = None
+    with job.peers.agreeing("saving"):
         metadata = job.write()
-    except Exception as problem:
-        error = problem
-    job.peers.agree(error, "saving")
     assert metadata is not None
     return metadata
 
@@ -102,13 +99,10 @@ def prepared(
     elif checkpoint_id is not None:
         writer.path = type(writer.path)(checkpoint_id)
     others = peers(group, no_dist, writer.rank, writer.world_size)
-    error, part, save_id = None, Part({}, []), ""
-    try:
+    part, save_id = Part({}, []), ""
+    with others.agreeing("saving"):
         part = described({k: v.state_dict() if isinstance(v, Stateful) else v for k, v in state_dict.items()})
         save_id = writer.begin()
-    except Exception as problem:
-        error = problem
-    others.agree(error, "saving")
     sizes = {(piece.name, piece.region): _bytes(piece, part.entries) for piece in part.pieces}
     found = others.gather((save_id, sizes))
     owners = shared([sizes for _, sizes in found])

@@ -30,12 +30,13 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ):
-        group: Any = sys.modules.get("eager.distributed")  # without it, there is no process group either
-        connected = group is not None and group.is_available() and group.is_initialized()
-        if (num_replicas is None or rank is None) and not connected:
-            raise ValueError(NO_PROCESS_GROUP)
-        num_replicas = int(group.get_world_size() if num_replicas is None else num_replicas)
-        rank = int(group.get_rank() if rank is None else rank)
+        if num_replicas is None or rank is None:
+            distributed: Any = sys.modules.get("eager.distributed")  # without it, there is no process group either
+            if not (distributed and distributed.is_available() and distributed.is_initialized()):
+                raise ValueError(NO_PROCESS_GROUP)
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
+        assert num_replicas is not None and rank is not None
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset
