@@ -11,7 +11,14 @@ import pytest
 
 import eager as torch
 from eager.distributed.checkpoint import CheckpointException, CheckpointManager, DamagedCheckpointError
-from eager.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset, SubsetRandomSampler
+from eager.utils.data import (
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    SubsetRandomSampler,
+    get_worker_info,
+)
 from tests.checkpoints import runs
 
 
@@ -113,6 +120,25 @@ def test_a_loader_goes_on_where_it_was(workers: int, which: int) -> None:
 def plain(value: Any) -> Any:
     """Lists of numbers, for comparison."""
     return value.tolist() if isinstance(value, torch.Tensor) else [*map(plain, value)]
+
+
+class Workers(Dataset[Any]):
+    def __len__(self) -> int:
+        return 9
+
+    def __getitem__(self, index: int) -> tuple[int, int]:
+        info: Any = get_worker_info()
+        return index, info.id
+
+
+def test_each_worker_goes_on_with_its_own_share() -> None:
+    loader = DataLoader(Workers(), None, num_workers=2)
+    batches = iter(loader)
+    for _ in range(3):
+        next(batches)
+    other = DataLoader(Workers(), None, num_workers=2)
+    other.load_state_dict(loader.state_dict())
+    assert list(other) == list(batches) and len(list(other)) == 9
 
 
 def share(replicas: int, rank: int, size: int) -> DataLoader[Any]:

@@ -161,6 +161,14 @@ def test_a_checkpoint_is_none_before_the_last_rank(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("old*")) and not list(tmp_path.glob("new*.json"))
 
 
+def test_a_second_save_of_the_same_run_leaves_the_first_until_it_is_whole(tmp_path: Path) -> None:
+    save_as(tmp_path, 2, lambda rank: {f"x{rank}": torch.zeros(3)})
+    writer = dcp.FileSystemWriter(tmp_path, rank=0, world_size=2, save_id="a")
+    dcp.save({"x0": torch.ones(3)}, storage_writer=writer)
+    dcp.FileSystemReader(tmp_path).verify()
+    assert read(tmp_path)["x0"].tolist() == [0, 0, 0]
+
+
 def test_ranks_that_disagree_or_lack_a_part_make_no_checkpoint(tmp_path: Path) -> None:
     x = torch.rand(4, 2)
     with pytest.raises(dcp.CheckpointException, match=r"disagree about x"):
