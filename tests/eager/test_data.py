@@ -162,7 +162,8 @@ def test_a_worker_that_dies_is_reported():
     def read(index: int) -> int:
         os._exit(1)
 
-    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly|timed out"):
+    message = r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly: worker 0 ended with exit code 1|timed out"
+    with pytest.raises(RuntimeError, match=message):
         list(data.DataLoader(Numbers(2, read), num_workers=1, timeout=1))
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -20,18 +22,21 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "programs"
 PRINTED = Path(__file__).parent / "printed"
 # program -> the function that `graphc run --compile` compiles
 PROGRAMS = {
-    "actor_critic": "learn", "char_rnn": "step", "functional": "f", "gaussian_process": "loss", "gpt_cache": "step",
+    "actor_critic": "learn", "char_gpt": "train_step", "char_rnn": "step", "functional": "f",
+    "gaussian_process": "loss", "gpt_cache": "step",
     "kalman": "negative_log_likelihood", "lbfgs": "rosenbrock", "mixture_density": "loss", "neural_ode": "step",
     "pinn": "step", "resume": "loss_of", "vae": "step",
 }  # fmt: skip
+SLOW = ("char_gpt", "resume")  # to compile
 RTOL, ATOL = 1e-3, 2e-4  # of training in float32
 
 
-def printed(name: str, compiled: tuple[str, ...] = ()) -> str:
+def printed(name: str, compiled: tuple[str, ...] = (), arguments: tuple[str, ...] = ()) -> str:
     path = FOLDER / f"{name}.py"
     code = compile(with_compiled(path.read_bytes(), str(path), compiled), str(path), "exec", dont_inherit=True)
-    with torch_names(), contextlib.redirect_stdout(io.StringIO()) as output:
-        exec(code, {"__name__": "__main__"})
+    argv = mock.patch.object(sys, "argv", [str(path), *arguments])
+    with torch_names(), contextlib.redirect_stdout(io.StringIO()) as output, argv:
+        exec(code, {"__name__": "__main__", "__file__": str(path)})
     return output.getvalue()
 
 
@@ -46,11 +51,25 @@ def test_eager_prints_what_pytorch_prints(name: str) -> None:
 
 @pytest.mark.on_numpy
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.deep) if name == "resume" else name for name in PROGRAMS]
+    "name", [pytest.param(name, marks=pytest.mark.deep) if name in SLOW else name for name in PROGRAMS]
 )
 def test_compiled_prints_what_pytorch_prints(name: str) -> None:
     text = printed(name, (PROGRAMS[name],))
     assert differences(text, (PRINTED / f"{name}.txt").read_text(), RTOL, ATOL) == []
+
+
+@pytest.mark.on_numpy
+@pytest.mark.parametrize("compiled", [(), pytest.param(("--compiled",), marks=pytest.mark.deep)], ids=str)
+def test_a_gpt_goes_on_from_its_checkpoint(tmp_path: Path, compiled: tuple[str, ...]) -> None:
+    """In each mode, bit for bit as far as it is printed; and the checkpoint of the one fits the other."""
+    settings = ("--batch", "2", "--every", "2", *compiled)
+    whole = printed("char_gpt", arguments=(*settings, "--steps", "8")).splitlines()
+    kept = ("--out", str(tmp_path))
+    first = printed("char_gpt", arguments=(*settings, *kept, "--steps", "4"))
+    rest = printed("char_gpt", arguments=(*settings, *kept, "--steps", "8", "--resume"))
+    assert first.splitlines() + rest.splitlines() == whole
+    written = printed("char_gpt", arguments=(*settings[:4], *kept, "--steps", "8", "--resume", "--sample", "9"))
+    assert len(written) == 11
 
 
 def test_a_wrong_program_is_found() -> None:

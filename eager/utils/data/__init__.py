@@ -2,6 +2,7 @@
 
 from eager.core.missing import explain
 from eager.utils.data import distributed
+from eager.utils.data.bar import progress
 from eager.utils.data.collate import default_collate, default_convert
 from eager.utils.data.dataloader import DataLoader
 from eager.utils.data.dataset import (
@@ -15,6 +16,8 @@ from eager.utils.data.dataset import (
     random_split,
 )
 from eager.utils.data.distributed import DistributedSampler
+from eager.utils.data.files import ArrayDataset, TokenDataset
+from eager.utils.data.prefetch import Prefetcher
 from eager.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -23,11 +26,13 @@ from eager.utils.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from eager.utils.data.tables import TableDataset
 from eager.utils.data.worker import get_worker_info
 
 __all__ = [
-    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
-    "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
-    "WeightedRandomSampler", "default_collate", "default_convert", "distributed", "get_worker_info", "random_split",
+    "ArrayDataset", "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler",
+    "IterableDataset", "Prefetcher", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
+    "SubsetRandomSampler", "TableDataset", "TensorDataset", "TokenDataset", "WeightedRandomSampler", "default_collate",
+    "default_convert", "distributed", "get_worker_info", "progress", "random_split",
 ]  # fmt: skip
 explain(__name__)

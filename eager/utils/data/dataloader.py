@@ -15,6 +15,7 @@ from eager.rng.generator import Generator
 from eager.utils.data.collate import default_collate, default_convert
 from eager.utils.data.dataset import Dataset, IterableDataset
 from eager.utils.data.iteration import Pass, WorkerPass
+from eager.utils.data.resuming import Place, Progress, place_of, state_of
 from eager.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 T = TypeVar("T")
@@ -44,11 +45,16 @@ class DataLoader(Generic[T]):
     For a seed, the samples come in PyTorch's order. Each pass draws a base seed from `generator` (the default one);
     worker i is seeded with base seed + i. Workers are processes, started as `multiprocessing_context` says or else as
     is usual on the platform. ValueError for settings that contradict each other.
+
+    Unlike PyTorch's it has a `state_dict`, as torchdata's StatefulDataLoader: in the middle of a pass, too.
     """
 
     _settled = False
     _length_given: int | None = None  # what __len__ last said of an iterable dataset
     _iterator: WorkerPass | None = None
+    _progress: Progress | None = None  # of the pass that was begun last
+    _loaded: dict[str, Any] | None = None  # a state that no pass has begun from yet
+    _place: Place | None = None  # where the next pass begins, if another process has been in the middle of one
 
     def __init__(
         self,
@@ -156,16 +162,42 @@ class DataLoader(Generic[T]):
     def __iter__(self) -> Iterator[Any]:
         if self.pin_memory:
             warnings.warn(NO_PINNING, stacklevel=2)
+        made = self._pass()
+        self._progress, self._place, self._loaded = made.progress, None, None
+        return made
+
+    def _pass(self) -> Pass:
         if self.num_workers == 0:
-            return Pass(self)
+            return Pass(self, self._place)
         self._warn_of_many_workers()
         if not self.persistent_workers:
-            return WorkerPass(self)
-        if self._iterator is None:
-            self._iterator = WorkerPass(self)
+            return WorkerPass(self, self._place)
+        if self._iterator is None or self._place is not None:
+            self._iterator = WorkerPass(self, self._place)
         else:
             self._iterator.restart()
         return self._iterator
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the pass that was begun last is, as the batches that it has given out say; for `load_state_dict`.
+
+        Tensors, numbers and dicts of them. Exact for samplers and datasets that draw random numbers when a pass begins,
+        from generators that they or the loader were given, or in worker processes. A sampler, or a dataset without
+        workers, that has `state_dict` and `load_state_dict` itself is asked for its state.
+        """
+        if self._loaded is not None:
+            return self._loaded
+        return state_of(self, self._progress)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Let the next pass begin where the state says. Nothing is fetched for it that is behind, unless the dataset is
+        iterable, or has drawn random numbers in workers.
+
+        With a DistributedSampler, the number of replicas, and so the batch size, may be another one: ValueError, before
+        anything is changed, unless what has been read is a whole number of batches for each replica.
+        """
+        self._place = place_of(self, state_dict)
+        self._progress, self._loaded = None, state_dict
 
     def __len__(self) -> int:
         if not isinstance(self.dataset, IterableDataset):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sized
+from typing import Any
 
 from eager.rng.functions import randperm
 from eager.rng.generator import Generator
@@ -16,7 +18,7 @@ class DistributedSampler(Sampler[int]):
     """Every `num_replicas`-th index of a shuffled order that all replicas share, from `rank` on.
 
     The order changes with `set_epoch`. The indices are repeated (with `drop_last`: cut) to give equal shares. Raises
-    ValueError if there are no `num_replicas` and `rank` (there is no process group to ask) or for a rank out of range.
+    ValueError for a rank out of range, or if there is neither a process group nor `num_replicas` and `rank`.
     """
 
     def __init__(
@@ -29,7 +31,12 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ):
         if num_replicas is None or rank is None:
-            raise ValueError(NO_PROCESS_GROUP)
+            distributed: Any = sys.modules.get("eager.distributed")  # without it, there is no process group either
+            if not (distributed and distributed.is_available() and distributed.is_initialized()):
+                raise ValueError(NO_PROCESS_GROUP)
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
+        assert num_replicas is not None and rank is not None
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset
@@ -57,3 +64,11 @@ class DistributedSampler(Sampler[int]):
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of the next pass; without it, every pass has the same."""
         self.epoch = epoch
+
+    def state_dict(self) -> dict[str, Any]:
+        """The epoch."""
+        return {"epoch": self.epoch}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on in the epoch of a `state_dict`."""
+        self.epoch = state_dict["epoch"]

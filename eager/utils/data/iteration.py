@@ -5,18 +5,22 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
+import signal
 import warnings
 import weakref
 from collections.abc import Iterator
 from itertools import cycle
+from multiprocessing import connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from eager.utils.data.fetch import Recipe
+from eager.utils.data.resuming import Place, Progress, begin_at, start_of
 from eager.utils.data.sampler import drawn_seed
-from eager.utils.data.worker import LOOK_UP_SECONDS, Exhausted, Failure, Resume, Settings, work
+from eager.utils.data.worker import Exhausted, Failure, Resume, Settings, work
 
 JOIN_SECONDS = 5.0
+LAST_SECONDS = 0.5  # for what a worker has sent before it died
 TOO_LONG = (
     "Length of IterableDataset {dataset} was reported to be {length}(when accessing len(dataloader)), but {seen} "
     "samples have been fetched. "
@@ -28,31 +32,53 @@ TOO_LONG_WITH_WORKERS = (
 
 
 class Pass(Iterator[Any]):
-    """The batches of one pass, without workers."""
+    """The batches of one pass, without workers.
 
-    def __init__(self, loader: Any):
+    place  where to begin, if it resumes one of another process
+    """
+
+    def __init__(self, loader: Any, place: Place | None = None):
+        self.progress = Progress(start_of(loader) if place is None else place.start)
+        if place is None:
+            self._set_up(loader)
+            return
+        with begin_at(loader, place.start):
+            self._set_up(loader, place)
+        self.progress.seen = place.batches
+
+    def _set_up(self, loader: Any, place: Place | None = None) -> None:
         self._loader = loader
         self._workers = loader.num_workers
         self._recipe = Recipe(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
         self._indices = iter(loader._index_sampler)
         self._base_seed = drawn_seed(loader.generator)
-        self._seen = 0
-        self._start()
+        self._start(place)
 
-    def _start(self) -> None:
+    def _start(self, place: Place | None) -> None:
         if self._loader.timeout != 0:
             raise AssertionError("timeout must be 0 without workers: there is nobody to wait for")
+        restored = place is not None and place.dataset is not None
+        if place is not None and restored:
+            self._recipe.dataset.load_state_dict(place.dataset)
         self._fetch = self._recipe.fetcher()
+        for _ in range(place.batches if place is not None and not (restored and self._recipe.iterable) else 0):
+            index = next(self._indices)
+            if self._recipe.iterable:
+                self._fetch(index)
 
     def _next(self) -> Any:
         return self._fetch(next(self._indices))
 
     def __next__(self) -> Any:
-        batch = self._next()
-        self._seen += 1
+        try:
+            batch = self._next()
+        except StopIteration:
+            self.progress.over = True
+            raise
+        self.progress.seen = seen = self.progress.seen + 1
         length = self._loader._length_given
-        if self._recipe.iterable and length is not None and self._seen > length:
-            message = TOO_LONG.format(dataset=self._recipe.dataset, length=length, seen=self._seen)
+        if self._recipe.iterable and length is not None and seen > length:
+            message = TOO_LONG.format(dataset=self._recipe.dataset, length=length, seen=seen)
             warnings.warn(message + (TOO_LONG_WITH_WORKERS if self._workers else ""), stacklevel=2)
         return batch
 
@@ -67,7 +93,7 @@ class WorkerPass(Pass):
     (unless the loader has `in_order=False`), whichever is ready first.
     """
 
-    def _start(self) -> None:
+    def _start(self, place: Place | None) -> None:
         loader = self._loader
         if loader.prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
@@ -90,22 +116,33 @@ class WorkerPass(Pass):
         self._stop = weakref.finalize(
             self, _stop, os.getpid(), self._processes, self._queues, self._results, self._stopping
         )
+        behind = 0 if place is None else place.batches
+        if place is not None and not place.replay and not self._recipe.iterable:
+            for _ in range(behind):
+                next(self._indices)
+            self._begin(behind)
+            return
         self._begin()
+        for _ in range(behind):
+            self._next()
 
-    def _begin(self) -> None:
+    def _begin(self, behind: int = 0) -> None:
+        """Send the first tasks, as if so many had been sent before."""
         self._sent = self._due = 0  # the numbers of the next task, and of the next batch
         self._owner: dict[int, int] = {}  # number of a task that is not given out yet -> its worker
         self._ready: dict[int, Any] = {}  # number -> batch that came before its turn
         self._active = [True] * self._workers
         self._load = [0] * self._workers  # tasks that a worker has not answered
         self._round = cycle(range(self._workers))
+        for _ in range(behind % self._workers):  # so that each worker goes on with its own share
+            next(self._round)
         for _ in range(self._loader.prefetch_factor * self._workers):
             self._send()
 
     def restart(self) -> None:
         """Begin another pass with the same workers."""
+        self.progress = Progress(start_of(self._loader))
         self._indices = iter(self._loader._index_sampler)
-        self._seen = 0
         for tasks in self._queues:
             tasks.put(Resume())
         waiting = self._workers
@@ -165,17 +202,30 @@ class WorkerPass(Pass):
     def _receive(self) -> tuple[Any, Any]:
         """The next answer of any worker. RuntimeError if one has died, or after the loader's `timeout`."""
         limit = self._loader.timeout
-        while True:
-            try:
-                return ForkingPickler.loads(self._results.get(timeout=limit or LOOK_UP_SECONDS))
-            except queue.Empty:
-                dead = [p for p, active in zip(self._processes, self._active, strict=True)
-                        if active and not p.is_alive()]  # fmt: skip
-                if dead:
-                    names = ", ".join(str(process.pid) for process in dead)
-                    raise RuntimeError(f"DataLoader worker (pid(s) {names}) exited unexpectedly") from None
-                if limit:
-                    raise RuntimeError(f"DataLoader timed out after {limit} seconds") from None
+        working = [process for process, active in zip(self._processes, self._active, strict=True) if active]
+        ready = connection.wait([self._results._reader, *(p.sentinel for p in working)], limit or None)
+        try:
+            # a worker that has died may have answered before
+            number, batch, drew = ForkingPickler.loads(self._results.get(timeout=limit if not ready else LAST_SECONDS))
+        except queue.Empty:
+            dead = [process for process in working if not process.is_alive()]
+            if not dead:
+                raise RuntimeError(f"DataLoader timed out after {limit} seconds") from None
+            pids = ", ".join(str(process.pid) for process in dead)
+            how = ", ".join(f"worker {self._processes.index(p)} {_end(p.exitcode)}" for p in dead)
+            raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly: {how}") from None
+        self.progress.replay = self.progress.replay or drew
+        return number, batch
+
+
+def _end(code: int) -> str:
+    """How a process has ended."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
 
 
 def _stop(owner: int, processes: list[Any], queues: list[Any], results: Any, stopping: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from eager.random import manual_seed
+from eager.random import get_rng_state, manual_seed
 from eager.utils.data.fetch import Recipe
 
 LOOK_UP_SECONDS = 5.0  # how often a process that waits looks whether the other side still lives
@@ -95,28 +95,47 @@ def seed_everything(base_seed: int, worker: int) -> None:
     np.random.seed(np.random.SeedSequence(words).generate_state(4))
 
 
-def packed(item: tuple[Any, Any], worker: int) -> bytes:
+class Draws:
+    """Whether random numbers have been drawn in this process since this was made."""
+
+    def __init__(self) -> None:
+        self._before: Any = self._states()
+
+    @staticmethod
+    def _states() -> tuple[Any, ...]:
+        numpy: Any = np.random.get_state(legacy=False)["state"]
+        return random.getstate(), numpy["pos"], numpy["key"].tobytes(), get_rng_state()._array().tobytes()
+
+    def __bool__(self) -> bool:
+        if self._before is not None and self._states() != self._before:
+            self._before = None
+        return self._before is None
+
+
+def packed(item: tuple[Any, Any, bool], worker: int) -> bytes:
     """`item` pickled here, where an error can be reported; queues pickle in a thread that only prints it."""
     try:
         return bytes(ForkingPickler.dumps(item))
     except Exception as error:
-        return bytes(ForkingPickler.dumps((item[0], Failure.of(error, worker))))
+        return bytes(ForkingPickler.dumps((item[0], Failure.of(error, worker), item[2])))
 
 
 def work(recipe: Recipe, settings: Settings, tasks: Any, results: Any, stopping: Any) -> None:
-    """Fetch a batch for each (number, index) in `tasks`, put (number, batch) into `results`, until None comes."""
+    """For each (number, index) in `tasks`, put (number, batch, whether random numbers have been drawn) into `results`,
+    until None comes."""
     global _info
     worker = settings.id
     results.cancel_join_thread()  # batches that nobody reads must not keep the process alive
     seed_everything(settings.base_seed, worker)
     _info = WorkerInfo(worker, settings.num_workers, settings.base_seed + worker, recipe.dataset)
+    draws = Draws()
     fetch, failure = _started(recipe, settings)
     ended = False
     try:
         while (task := _next_task(tasks)) is not None:
             if isinstance(task, Resume):
                 ended = False
-                results.put(packed((task, None), worker))
+                results.put(packed((task, None, False), worker))
                 fetch, failure = _started(recipe, settings._replace(init_fn=None))
                 continue
             number, index = task
@@ -127,7 +146,7 @@ def work(recipe: Recipe, settings: Settings, tasks: Any, results: Any, stopping:
             else:
                 result = _fetched(fetch, index, recipe, worker)
                 ended = isinstance(result, Exhausted)
-            results.put(packed((number, result), worker))
+            results.put(packed((number, result, bool(draws)), worker))
     except KeyboardInterrupt:
         pass  # the main process gets it too, and raises it
     finally:
