@@ -1,0 +1,110 @@
+"""When each value of a program is alive, and what the program takes at its peak.
+
+Units run in one order. A value lives from where it is written to where it is read last; results and arguments live all
+the time, and the memory of a result may hold what is dead before the result is written (XLA's buffer_assignment.cc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from graphc.footprint.schedule import order_of
+from graphc.footprint.temporaries import size_of
+from graphc.footprint.units import Unit, Units
+from graphc.ir import Graph
+
+
+class Span(NamedTuple):
+    """Memory that is taken from step `start` to step `stop`, both included. node: whose value lies in it last"""
+
+    node: int
+    size: int
+    start: int
+    stop: int
+
+
+class Liveness(NamedTuple):
+    """What a program takes, in bytes.
+
+    arguments, outputs  all the time
+    aliased             of the outputs, what is written over arguments
+    temporaries         at most at one time, besides
+    spans               of the temporaries and outputs
+    step                at which the peak is
+    order               the units as they run
+    """
+
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+    spans: tuple[Span, ...]
+    step: int
+    order: tuple[Unit, ...]
+
+    @property
+    def peak(self) -> int:
+        return self.arguments + self.outputs - self.aliased + self.temporaries
+
+
+def liveness(graph: Graph, donated: Mapping[int, int] | None = None) -> Liveness:
+    """What the program of `graph` takes. donated: input number -> the number of the output that is written over it"""
+    units = Units(graph)
+    over = {units.place[graph.outputs[k]] for k in (donated or {}).values()}
+    results = dict.fromkeys(units.place[id] for id in graph.outputs)
+    candidates = [_laid_out(order, units, results, over) for order in order_of(units, results)]
+    spans, temporaries, step, order = min(candidates, key=lambda found: found[1])
+    outputs = dict.fromkeys(graph.outputs)
+    aliased = [graph.nodes[graph.outputs[k]] for k in (donated or {}).values()]
+    return Liveness(
+        size_of(graph.input_avals()), size_of([graph.nodes[id].aval for id in outputs]),
+        size_of([node.aval for node in aliased]), temporaries, tuple(spans), step, tuple(order),
+    )  # fmt: skip
+
+
+def _laid_out(
+    order: Sequence[Unit], units: Units, results: Collection[int], over: Collection[int]
+) -> tuple[list[Span], int, int, Sequence[Unit]]:
+    """The spans of all values, the most that temporaries take, the step where, and the order."""
+    end = len(order)
+    last = {id: k for k, unit in enumerate(order) for id in unit.reads}
+    last |= dict.fromkeys(results, end)
+    spans: dict[int, Span] = {}
+    scratch: list[Span] = []
+    for k, unit in enumerate(order):
+        start = k
+        if unit.in_place:
+            for i in unit.reads:
+                old = spans.get(i)
+                if old is not None and old.size == unit.size and last[i] == k and i not in results:
+                    start = spans.pop(i).start
+                    break
+        spans[unit.id] = Span(unit.id, unit.size, start, last.get(unit.id, k))
+        if unit.scratch:
+            scratch.append(Span(unit.id, unit.scratch, k, k))
+    held = {id: [span] for id, span in spans.items() if id in results and id not in over}
+    left: list[Span] = []
+    temporary = [span for id, span in spans.items() if id not in results] + scratch
+    for span in sorted(temporary, key=lambda s: -s.size):
+        for own in held.values():
+            if own[0].size >= span.size and all(o.stop < span.start or span.stop < o.start for o in own):
+                own.append(span)
+                break
+        else:
+            left.append(span)
+    most, step = _most(left, end)
+    return [*left, *(s for own in held.values() for s in own)], most, step, order
+
+
+def _most(spans: Sequence[Span], end: int) -> tuple[int, int]:
+    change = [0] * (end + 2)
+    for span in spans:
+        change[span.start] += span.size
+        change[span.stop + 1] -= span.size
+    most = now = step = 0
+    for k, by in enumerate(change):
+        now += by
+        if now > most:
+            most, step = now, k
+    return most, step
