@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from graphc.footprint.schedule import order_of
+from graphc.footprint.schedule import breadth_first, with_copies
 from graphc.footprint.temporaries import size_of
 from graphc.footprint.units import Unit, Units
 from graphc.ir import Graph
@@ -51,10 +51,10 @@ class Liveness(NamedTuple):
 def liveness(graph: Graph, donated: Mapping[int, int] | None = None) -> Liveness:
     """What the program of `graph` takes. donated: input number -> the number of the output that is written over it"""
     units = Units(graph)
-    over = {units.place[graph.outputs[k]] for k in (donated or {}).values()}
     results = dict.fromkeys(units.place[id] for id in graph.outputs)
-    candidates = [_laid_out(order, units, results, over) for order in order_of(units, results)]
-    spans, temporaries, step, order = min(candidates, key=lambda found: found[1])
+    aliases = {graph.inputs[p]: units.place[graph.outputs[k]] for p, k in (donated or {}).items()}
+    order = breadth_first(with_copies(units.units, aliases), graph.inputs)
+    spans, temporaries, step = _laid_out(order, results, set(aliases.values()))
     outputs = dict.fromkeys(graph.outputs)
     aliased = [graph.nodes[graph.outputs[k]] for k in (donated or {}).values()]
     return Liveness(
@@ -64,23 +64,23 @@ def liveness(graph: Graph, donated: Mapping[int, int] | None = None) -> Liveness
 
 
 def _laid_out(
-    order: Sequence[Unit], units: Units, results: Collection[int], over: Collection[int]
-) -> tuple[list[Span], int, int, Sequence[Unit]]:
-    """The spans of all values, the most that temporaries take, the step where, and the order."""
+    order: Sequence[Unit], results: Collection[int], over: Collection[int]
+) -> tuple[list[Span], int, int]:
+    """The spans of all values, the most that temporaries take, and the step where."""
     end = len(order)
     last = {id: k for k, unit in enumerate(order) for id in unit.reads}
     last |= dict.fromkeys(results, end)
     spans: dict[int, Span] = {}
     scratch: list[Span] = []
     for k, unit in enumerate(order):
-        start = k
-        if unit.in_place:
-            for i in unit.reads:
+        for id, size in unit.writes:
+            start = k
+            for i in unit.over:
                 old = spans.get(i)
-                if old is not None and old.size == unit.size and last[i] == k and i not in results:
+                if old is not None and old.size == size and last[i] == k and i not in results:
                     start = spans.pop(i).start
                     break
-        spans[unit.id] = Span(unit.id, unit.size, start, last.get(unit.id, k))
+            spans[id] = Span(id, size, start, last.get(id, k))
         if unit.scratch:
             scratch.append(Span(unit.id, unit.scratch, k, k))
     held = {id: [span] for id, span in spans.items() if id in results and id not in over}
@@ -94,7 +94,7 @@ def _laid_out(
         else:
             left.append(span)
     most, step = _most(left, end)
-    return [*left, *(s for own in held.values() for s in own)], most, step, order
+    return [*left, *(s for own in held.values() for s in own)], most, step
 
 
 def _most(spans: Sequence[Span], end: int) -> tuple[int, int]:

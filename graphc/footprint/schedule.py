@@ -1,60 +1,77 @@
-"""The orders in which XLA may run the units of a program: it takes the one that needs the least memory of several."""
+"""The order in which XLA's CPU backend runs the units of a program: breadth first, for the sake of parallel threads.
+
+What is ready waits in a queue; arguments are ready at the start (XLA's bfs memory scheduler). So what only depends on
+arguments is computed early, and kept until it is read.
+"""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Collection, Iterator, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 
-from graphc.footprint.units import Unit, Units
-
-
-def order_of(units: Units, results: Collection[int]) -> Iterator[Sequence[Unit]]:
-    """Each order that is a candidate."""
-    yield [*units.units.values()]
-    yield _greedy(units, results)
+from graphc.footprint.units import Unit
 
 
-def _greedy(units: Units, results: Collection[int]) -> list[Unit]:
-    """List scheduling: of the units that can run, always the one that frees most beyond what it writes."""
-    found = units.units
-    users: dict[int, list[int]] = {id: [] for id in found}
+def breadth_first(units: Mapping[int, Unit], inputs: Sequence[int]) -> list[Unit]:
+    """`units` in the order in which they run; `inputs` are the arguments of the program."""
+    by = {written: id for id, unit in units.items() for written, _ in unit.writes} | {i: i for i in inputs}
+    users: dict[int, list[int]] = {id: [] for id in (*inputs, *units)}
     waits: dict[int, int] = {}
-    reads: dict[int, int] = {}  # how many readers a value still has
-    for id, unit in found.items():
-        own = [i for i in unit.reads if i in found]
-        waits[id] = len(own)
-        for i in own:
+    for id, unit in units.items():
+        known = {by[i]: None for i in unit.reads if i in by}
+        waits[id] = len(known)
+        for i in known:
             users[i].append(id)
-            reads[i] = reads.get(i, 0) + 1
-
-    def gain(id: int) -> int:
-        unit = found[id]
-        freed = sum(found[i].size for i in unit.reads if reads.get(i) == 1 and i not in results)
-        return freed - (unit.size if id not in results else 0)
-
-    number = {id: k for k, id in enumerate(found)}
-    ready = [(-gain(id), number[id], id) for id, count in waits.items() if not count]
-    heapq.heapify(ready)
+    queue = deque([*inputs, *(id for id, count in waits.items() if not count)])
     order: list[Unit] = []
-    done: set[int] = set()
-    while ready:
-        key, _, id = heapq.heappop(ready)
-        if id in done:
-            continue
-        if (now := -gain(id)) < key:
-            heapq.heappush(ready, (now, number[id], id))
-            continue
-        done.add(id)
-        order.append(found[id])
-        for i in found[id].reads:
-            if i in reads:
-                reads[i] -= 1
-                if reads[i] == 1:  # whoever reads it last frees it now
-                    for user in users[i]:
-                        if user not in done and not waits[user]:
-                            heapq.heappush(ready, (-gain(user), number[user], user))
+    while queue:
+        id = queue.popleft()
+        if id in units:
+            order.append(units[id])
         for user in users[id]:
             waits[user] -= 1
             if not waits[user]:
-                heapq.heappush(ready, (-gain(user), number[user], user))
+                queue.append(user)
     return order
+
+
+def with_copies(units: Mapping[int, Unit], aliases: Mapping[int, int]) -> dict[int, Unit]:
+    """`units` with copies of the arguments that would be overwritten while they may still be read.
+
+    aliases  argument -> the value that is written over it. XLA copies the argument unless whoever reads it runs, for
+             whatever order, before that value is written (copy_insertion.cc)
+    """
+    by = {written: id for id, unit in units.items() for written, _ in unit.writes}
+    readers: dict[int, list[int]] = {i: [] for i in aliases}
+    for id, unit in units.items():
+        for i in unit.reads:
+            if i in readers:
+                readers[i].append(id)
+    copies: dict[int, Unit] = {}
+    for argument, result in aliases.items():
+        if len(readers[argument]) < 2 or result not in by:
+            continue
+        before = _before(by[result], units, by)
+        if not before.issuperset(readers[argument]):
+            number = min(units, default=0) - len(units) - len(copies) - 1  # no node's
+            size = sum(size for written, size in units[by[result]].writes if written == result)
+            copies[argument] = Unit(number, (argument,), ((number, size),), 0, frozenset())
+    if not copies:
+        return dict(units)
+    made = {copy.id: copy for copy in copies.values()}
+    for id, unit in units.items():
+        reads = [copies[i].id if i in copies else i for i in unit.reads]
+        made[id] = unit._replace(reads=tuple(reads))
+    return made
+
+
+def _before(last: int, units: Mapping[int, Unit], by: Mapping[int, int]) -> set[int]:
+    """The units that unit `last` depends on, and itself."""
+    found, stack = {last}, [last]
+    while stack:
+        for i in units[stack.pop()].reads:
+            unit = by.get(i)
+            if unit is not None and unit not in found:
+                found.add(unit)
+                stack.append(unit)
+    return found

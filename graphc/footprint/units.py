@@ -10,26 +10,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from graphc.footprint.temporaries import scratch_of, size_of
+from graphc.footprint.temporaries import copies_of, scratch_of, size_of
 from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import ITEM
-from graphc.ops import Trait
+from graphc.ops import OPS, Trait
+
+_MATMUL = OPS["matmul"]
 
 
 class Unit(NamedTuple):
     """What XLA runs as one: computes the value of node `id`.
 
     reads     nodes whose values it reads from memory, inputs of the graph among them
-    size      bytes that it writes
+    writes    nodes whose values it writes, and their bytes: itself, or those that take its results apart
     scratch   bytes that it needs meanwhile
-    in_place  whether it may write over an operand of its size that nobody needs any more
+    over      what it may write over where nobody needs that any more, if it is of its size
     """
 
     id: int
     reads: tuple[int, ...]
-    size: int
+    writes: tuple[tuple[int, int], ...]
     scratch: int
-    in_place: bool
+    over: frozenset[int]
 
 
 class Units:
@@ -44,32 +46,52 @@ class Units:
         self._users = graph.users()
         self.place: dict[int, int] = {}
         for id, node in graph.nodes.items():
-            self.place[id] = self.place[node.inputs[0]] if shows_all(node, graph.nodes) else id
+            readers = [graph.nodes[i] for i in self._users[id]]
+            shown = shows_all(node, graph.nodes) or _turned(node, readers) or self._made_turned(node)
+            self.place[id] = self.place[node.inputs[0]] if shown else id
         self._needed = {self.place[id] for id in graph.outputs}
+        self._absorbed: set[int] = set()  # products that a sum computes by itself
         self._within: dict[int, set[int]] = {}  # of what is written or fused: the units that compute or read it
         for id in reversed(graph.nodes):
             self._decide(id)
-        self.units = {id: self._unit(id) for id in graph.nodes if self._written(id)}
+        self.units: dict[int, Unit] = {}
+        for id in graph.nodes:
+            if self._written(id):
+                self._add(id)
+
+    def _made_turned(self, node: Node) -> bool:
+        """Whether `node` is a product of two matrices transposed, which is made so."""
+        whole = node.inputs[0] if node.inputs else None
+        if whole is None or not _swaps(node) or node.aval.ndim != 2:
+            return False
+        return is_product(self._nodes[whole]) and self._users[whole] == [node.id]
 
     def _written(self, id: int) -> bool:
         """Whether a node is the root of a unit: inputs are there, and constants are part of the program."""
         node = self._nodes[id]
-        return id in self._needed and node.op is not INPUT and not node.op.traits & Trait.LITERAL
+        made = node.op is not INPUT and node.op is not ITEM and not node.op.traits & Trait.LITERAL
+        return made and (id in self._needed or node.op.several)
 
     def _decide(self, id: int) -> None:
         """Whether a node is written, once that is known of its readers."""
         node = self._nodes[id]
         readers = [self._nodes[i] for i in self._users[id]]
         if self.place[id] != id:  # a view: what it shows is written where this is asked for
-            if any(not fuses(reader, self._nodes) for reader in readers):
+            if not self._fuse(node, readers):
                 self._needed.add(self.place[id])
             self._within[id] = self._units_of(readers)
             return
         within = self._units_of(readers)
-        loops = is_loop(node, self._nodes) and all(fuses(reader, self._nodes) for reader in readers)
+        loops = is_loop(node, self._nodes) and self._fuse(node, readers)
+        if loops and len(readers) == 1 and not is_loop(readers[0], self._nodes):
+            self._absorbed.add(id)
         if node.op is INPUT or not loops or (is_dear(node) and len(within) > 1):
             self._needed.add(id)
         self._within[id] = within
+
+    def _fuse(self, node: Node, readers: Sequence[Node]) -> bool:
+        """Whether XLA can compute `node` wherever it is read."""
+        return all(r.id not in self._absorbed and fuses(node, r, self._nodes) for r in readers)
 
     def _units_of(self, readers: Sequence[Node]) -> set[int]:
         found: set[int] = set()
@@ -78,9 +100,11 @@ class Units:
             found |= {reader.id} if own else self._within[reader.id]
         return found
 
-    def _unit(self, id: int) -> Unit:
+    def _add(self, id: int) -> None:
+        """Append the unit of a node, and those that copy its operands."""
         node = self._nodes[id]
         reads: dict[int, None] = {}
+        over = set[int]()
         stack, seen = list(reversed(node.inputs)), set[int]()
         while stack:
             i = self.place[stack.pop()]
@@ -89,16 +113,28 @@ class Units:
             seen.add(i)
             if i in self._needed:
                 reads[i] = None
+                if node.op.pointwise and not _flattened(self._nodes[i], self._nodes):
+                    over.add(i)
             else:
                 stack.extend(reversed(self._nodes[i].inputs))
-        scratch = scratch_of(node, self._nodes)
-        rows = "axis" in node.op.params and not node.op.moves
-        return Unit(id, tuple(reads), size_of(node.results), scratch, node.op.pointwise or rows)
+        if _updates(node, self._nodes):
+            over.add(self.place[node.inputs[0]])
+        for copy in copies_of(node, self._nodes):
+            source = self.place[copy.operand]
+            for size in copy.sizes:
+                number = -1 - len(self.units)  # no node's
+                self.units[number] = Unit(number, (source,), ((number, size),), 0, frozenset())
+                source = number
+            reads.pop(self.place[copy.operand], None)
+            reads[source] = None
+        parts = [i for i in self._users[id] if i in self._needed] if node.op.several else [id]
+        writes = tuple([(i, size_of(self._nodes[i].results)) for i in parts])
+        self.units[id] = Unit(id, tuple(reads), writes, scratch_of(node, self._nodes), frozenset(over))
 
 
 def shows_all(node: Node, nodes: Mapping[int, Node]) -> bool:
     """Whether `node` is its first operand as that lies in memory."""
-    if node.op is ITEM or node.op.passes:
+    if node.op.passes:
         return True
     lens = node.op.lens
     if lens is None or not node.op.view:
@@ -108,6 +144,36 @@ def shows_all(node: Node, nodes: Mapping[int, Node]) -> bool:
         return False
     place = lens.lies(whole.shape, None, **node.params)
     return place is not None and place[0] is None
+
+
+def _turned(node: Node, readers: Sequence[Node]) -> bool:
+    """Whether `node` is a matrix transposed, which products read as it lies."""
+    return bool(readers) and _swaps(node) and all(is_product(reader) for reader in readers)
+
+
+def _swaps(node: Node) -> bool:
+    """Whether `node` is its operand with the last two dims swapped."""
+    dims = node.params.get("dims", ()) if node.op.view else ()
+    return len(dims) > 1 and dims == (*range(len(dims) - 2), len(dims) - 1, len(dims) - 2)
+
+
+def is_product(node: Node) -> bool:
+    """Whether `node` is a product of matrices, that slides no windows."""
+    product = bool(node.op.traits & Trait.CONTRACTS) or node.op.flops is _MATMUL.flops
+    return product and not node.op.traits & Trait.PADS
+
+
+def _updates(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether `node` is its first operand with some elements changed, which XLA does where that lies."""
+    op = node.op
+    if op.several or op.structured or op.pointwise or op.flops is not None or len(node.inputs) < 2:
+        return False
+    return nodes[node.inputs[0]].type == node.aval
+
+
+def _flattened(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether XLA has the value of `node` in another shape: it multiplies many rows by a matrix as one matrix."""
+    return is_product(node) and node.aval.ndim > 2 and nodes[node.inputs[-1]].aval.ndim <= 2
 
 
 def is_loop(node: Node, nodes: Mapping[int, Node]) -> bool:
@@ -126,11 +192,15 @@ def _gathers(node: Node, nodes: Mapping[int, Node]) -> bool:
     return kinds.count(False) == 1 and len(kinds) > 1
 
 
-def fuses(node: Node, nodes: Mapping[int, Node]) -> bool:
-    """Whether XLA can compute the operands of `node` where it reads them: a loop does, and a sum."""
-    op = node.op
-    reduces = op.flops is None and not op.several and not op.impure and not op.structured
-    return is_loop(node, nodes) or (reduces and "axis" in op.params)
+def fuses(node: Node, reader: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether XLA can compute `node` where `reader` reads it: in a loop it does; a sum multiplies by itself."""
+    if is_loop(reader, nodes):
+        return True
+    return "axis" in reader.op.params and node.op.pointwise and _multiplies(node)
+
+
+def _multiplies(node: Node) -> bool:
+    return node.op.bilinear or bool(node.op.traits & Trait.EVEN)
 
 
 def is_dear(node: Node) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -296,3 +296,28 @@ WINDOWS: dict[str, functools.partial[Any]] = {
     for family, kernels in _KERNELS.items()
     for relative, facts in kernels.items()
 }
+
+
+def copies(name: str, avals: Sequence[Any], params: Mapping[str, Any]) -> list[tuple[int, ...]]:
+    """Which operands of the op `name` are copied first: their numbers, and the elements of each copy of the one before.
+
+    What XLA's convolutions want otherwise than graphs have it: kernels as (*kernel, C, O), and images of a gradient for
+    weights with their numbers last.
+    """
+    if name not in WINDOWS or "groups" not in params:
+        return []
+    run, (first, second) = WINDOWS[name].args[0], (aval.size for aval in avals)
+    kernel = params["shape"] if run is conv_weight else avals[1].shape
+    if params["groups"] == 1 and _is_product(kernel[2:], params["stride"], params["padding"]):
+        return []
+    if run is conv and params["groups"] == 1 and math.prod(kernel[1:]) <= FEW:
+        out = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(
+            _spatial(avals[0].shape, params), params["padding"], params["dilation"], kernel[2:], params["stride"],
+            strict=True)]  # fmt: skip
+        met = avals[0].shape[0] * math.prod(out) * math.prod(kernel[1:])
+        return [(0, met, met), (1, second)]
+    return [(0, first), (1, second)] if run is conv_weight else [(1, second)]
+
+
+def _spatial(shape: Sizes, params: Mapping[str, Any]) -> Sizes:
+    return shape[1:-1] if params.get("channels_last") else shape[2:]
