@@ -37,6 +37,7 @@ from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
 from graphc.display import Text
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
+from graphc.footprint.sizes import budget_of
 from graphc.ir.graph import Graph
 from graphc.lowering import BACKENDS
 from graphc.passes import Settings, settings_for
@@ -61,10 +62,11 @@ class Compiled(Generic[P, R_co]):
 
     def __init__(
         self, fn: Callable[P, R_co], device: str | None, settings: Settings, dynamic: bool | None,
-        max_retraces: int | None, backend: str = "jax",
+        max_retraces: int | None, backend: str = "jax", memory: int | float | None = None,
     ):  # fmt: skip
         self._fn = fn
-        self._options = device, settings, dynamic, max_retraces, backend
+        self._options = device, settings, dynamic, max_retraces, backend, memory
+        self._memory = memory
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         self._device = device
         self._settings = settings
@@ -115,6 +117,19 @@ class Compiled(Generic[P, R_co]):
             self._fast_call = found.fast_call
         return result
 
+    def prepare(self, *args: P.args, **kwargs: P.kwargs) -> Runner:
+        """What runs a call with these arguments, traced now if need be, and not run. Random draws are put back."""
+        with outside():
+            call = self._signatures.of(args, kwargs)
+            found = self._find(call)
+            if found is None:
+                drawn = Drawn()
+                with self._lock:
+                    found = self._specialized(call, (), drawn)
+                drawn.put_back()
+                found.calls = 0
+        return found.runner
+
     def _find(self, call: Call, path: Path = ()) -> Specialization | None:
         """The program for `call`, of which so much is known, if there is one; or if it takes no trace to make it."""
         found = self._specializations.find(call, path)
@@ -147,7 +162,7 @@ class Compiled(Generic[P, R_co]):
 
     def _runner(self, program: Program, tensors: list[Tensor], backend: str = "") -> Runner:
         wanted = backend or ("numpy" if self._backend == "auto" else self._backend)
-        return Runner(program, tensors, self._device, self._settings, wanted)
+        return Runner(program, tensors, self._device, self._settings, wanted, self._memory)
 
     def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
         """Let a new program change its backend, if it may."""
@@ -261,7 +276,11 @@ class Compiled(Generic[P, R_co]):
             self._paths.unrolled(call.signature, error)
             raise
         middle = time.perf_counter()
-        runner = self._runner(program, call.tensors)
+        try:
+            runner = self._runner(program, call.tensors)
+        except errors.MemoryBudgetError:  # as before the call
+            drawn.put_back()
+            raise
         seconds = {"trace": middle - start, "passes": time.perf_counter() - middle}
         made = Specialization(call.signature, program, environment, runner, reason or "first call", seconds)
         made.calls = 1
@@ -371,18 +390,19 @@ class Decorator(Protocol):
 def compile(
     fn: M, *, device: str | None = None, strict: bool = False, level: int = USUAL, without: str | Collection[str] = (),
     dynamic: bool | None = None, max_retraces: int | None = None, backend: str = "jax",
+    memory: int | float | str | None = None,
 ) -> M: ...  # fmt: skip
 @overload
 def compile(
     fn: Callable[P, R], *, device: str | None = None, strict: bool = False, level: int = USUAL,
     without: str | Collection[str] = (), dynamic: bool | None = None, max_retraces: int | None = None,
-    backend: str = "jax",
+    backend: str = "jax", memory: int | float | str | None = None,
 ) -> Compiled[P, R]: ...  # fmt: skip
 @overload
 def compile(
     fn: None = None, *, device: str | None = None, strict: bool = False, level: int = USUAL,
     without: str | Collection[str] = (), dynamic: bool | None = None, max_retraces: int | None = None,
-    backend: str = "jax",
+    backend: str = "jax", memory: int | float | str | None = None,
 ) -> Decorator: ...  # fmt: skip
 def compile(
     fn: Callable[..., Any] | None = None,
@@ -394,6 +414,7 @@ def compile(
     dynamic: bool | None = None,
     max_retraces: int | None = None,
     backend: str = "jax",
+    memory: int | float | str | None = None,
 ) -> Any:
     """A function that does what `fn` does, as one XLA program for each signature of its arguments.
 
@@ -414,6 +435,9 @@ def compile(
     backend       "jax"; "numpy": the optimized graph as straight-line NumPy, which takes milliseconds to make and runs
                   small programs faster; or "auto": NumPy until XLA has paid for its compilation (the last bits change
                   then), and eager for further signatures until tracing has; XLA alone with `strict` or another device
+    memory        what each program may take: bytes, "2GiB", or a fraction of what it takes by itself. Values are
+                  computed again rather than kept until it fits; MemoryBudgetError, with the least that was found,
+                  before anything runs, if it cannot. `explain()` says what that costs
 
     >>> import eager as torch, graphc
     >>> @graphc.compile
@@ -428,17 +452,20 @@ def compile(
     if fn is None:
         return functools.partial(
             compile, device=device, strict=strict, level=level, without=without, dynamic=dynamic,
-            max_retraces=max_retraces, backend=backend,
+            max_retraces=max_retraces, backend=backend, memory=memory,
         )  # fmt: skip
+    budget = None if memory is None else budget_of(memory)
     if backend not in BACKENDS and backend != "auto":
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, auto, got {backend!r}")
     if backend == "auto" and (strict or device not in (None, "cpu")):
         backend = "jax"
+    if budget is not None and backend != "jax":
+        raise ValueError(f"memory= is a budget for programs of XLA, and backend {backend!r} is not")
     if backend == "numpy" and device not in (None, "cpu"):
         raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
     if not callable(fn):
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise errors.CaptureError(errors.RUNS_IN_PARTS.format(name=getattr(fn, "__name__", type(fn).__name__)))
-    compiled = Compiled(fn, device, settings, dynamic, max_retraces, backend)
+    compiled = Compiled(fn, device, settings, dynamic, max_retraces, backend, budget)
     return CompiledModule(fn, compiled) if isinstance(fn, Module) else compiled

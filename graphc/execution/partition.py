@@ -16,8 +16,8 @@ from graphc.autodiff import pullback
 from graphc.capture.program import Program
 from graphc.capture.sources import Draw, History
 from graphc.errors import CaptureError
-from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.execution.prices import USUAL, Recomputation, movable, prices
+from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.ir.cut import cheapest_cut
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import ancestors, inline
@@ -53,12 +53,32 @@ def with_effects(program: Program) -> Graph:
     return graph.replace(graph.nodes, (graph.result, effects))
 
 
+class Joint(NamedTuple):
+    """A program and its gradients as one graph; what `partition` takes, and the late tensors of the split."""
+
+    graph: Graph
+    forward_inputs: int
+    wrt: tuple[int, ...]
+    draws: tuple[int, ...]
+    late: tuple[Tensor, ...]
+
+    def split(self, again: Recomputation = USUAL) -> Split:
+        """The two programs."""
+        return partition(self.graph, self.forward_inputs, self.wrt, self.draws, again)._replace(late=self.late)
+
+
 def split(program: Program, wrt: list[int], settings: Settings) -> Split:
     """Differentiate `program` with respect to its inputs, and the leaves it makes, of numbers `wrt`, and split it.
 
     The whole is optimized first. What the backward part needs of the forward part becomes a residual; inputs are
     passed on, and constants are repeated, instead of being returned.
     """
+    joint = differentiated(program, wrt, settings)
+    return joint.split() if isinstance(joint, Joint) else joint
+
+
+def differentiated(program: Program, wrt: list[int], settings: Settings) -> Joint | Split:
+    """`program` and its gradients, before they are split; the split if the user's gradient rules cannot run."""
     whole = with_effects(program)
     try:
         builder, found, late = _differentiated(program, whole, wrt)
@@ -68,8 +88,8 @@ def split(program: Program, wrt: list[int], settings: Settings) -> Split:
         return partition(alone, len(whole.inputs), tuple(wrt))._replace(error=refused.error)
     joint = builder.graph(whole.name, (whole.result, tuple(Ref(id) for id in found.values())))
     joint = optimize(joint, **settings._asdict())
-    draws = [k for k, source in enumerate(program.sources) if isinstance(source, Draw)]
-    return partition(joint, len(whole.inputs), tuple(found), draws)._replace(late=late)
+    draws = tuple(k for k, source in enumerate(program.sources) if isinstance(source, Draw))
+    return Joint(joint, len(whole.inputs), tuple(found), draws, late)
 
 
 def split_for(program: Program, wrt: list[int], settings: Settings, arrived: Collection[int], forward: Graph) -> Split:

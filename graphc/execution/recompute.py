@@ -17,6 +17,7 @@ from graphc.ir import INPUT, Graph, Node
 from graphc.ir.cut import cheapest_cut
 from graphc.ir.structure import ancestors
 from graphc.ops import OPS
+from graphc.passes.dce import eliminate_dead_code
 from graphc.rewrite.cost import work
 
 _HELD = OPS["held"]
@@ -53,6 +54,23 @@ def recomputed(graph: Graph, alive: Liveness, again: Recomputation) -> Recompute
     made = _Copies(graph, late, set(copied)).graph()
     heavy = [id for id in copied if nodes[id].inputs]
     return Recomputed(made, tuple(heavy), sum(work(nodes[id], nodes) for id in heavy))
+
+
+def lazily(backward: Graph, given: int) -> Graph:
+    """A backward program that computes again what it was not given just before it reads that.
+
+    given  the number of its inputs, the first ones, that do not depend on cotangents
+    """
+    nodes = backward.nodes
+    late: dict[int, None] = dict.fromkeys(backward.inputs[given:])
+    for id, node in nodes.items():
+        if any(i in late for i in node.inputs):
+            late[id] = None
+    again = {id for id, node in nodes.items() if id not in late and node.inputs and not node.op.impure}
+    if not again:
+        return backward
+    made = _Copies(backward, [id for id in nodes if id in late], again).graph()
+    return eliminate_dead_code(made)
 
 
 class _Copies:

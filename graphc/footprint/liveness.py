@@ -63,9 +63,7 @@ def liveness(graph: Graph, donated: Mapping[int, int] | None = None) -> Liveness
     )  # fmt: skip
 
 
-def _laid_out(
-    order: Sequence[Unit], results: Collection[int], over: Collection[int]
-) -> tuple[list[Span], int, int]:
+def _laid_out(order: Sequence[Unit], results: Collection[int], over: Collection[int]) -> tuple[list[Span], int, int]:
     """The spans of all values, the most that temporaries take, and the step where."""
     end = len(order)
     last = {id: k for k, unit in enumerate(order) for id in unit.reads}

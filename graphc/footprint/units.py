@@ -1,8 +1,8 @@
 """What of a graph is written to memory, as XLA does: chains of operations are fused into what reads them.
 
 XLA's rules for CPUs (instruction_fusion.cc, cpu_instruction_fusion.cc), told by the traits of ops: pointwise
-operations, movement and sums are loops. A loop is fused into its readers if all of them are loops; into several only if
-it costs little. What is left is written: results, and operands of products, sorts, factorizations and loops over graphs.
+operations and movement are loops. A loop is fused into its readers if all of them are loops; into several only if it
+costs little. What is left is written: results, and operands of products, sums, sorts, factorizations, control flow.
 """
 
 from __future__ import annotations
