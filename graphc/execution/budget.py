@@ -19,8 +19,8 @@ from graphc.footprint.sizes import shown
 from graphc.ir import Graph, Node
 from graphc.rewrite.cost import work
 
-PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)  # into which chains are cut by what is kept
 WORTH = (USUAL.byte, 16 * USUAL.byte, 1000 * USUAL.byte)  # what a byte is worth
+LENGTHS = 13  # of chains, each twice as long as the one before
 SLACK = 1.2  # the model is right within so much
 ATTEMPTS = 6  # programs that XLA compiles
 
@@ -57,7 +57,8 @@ def ways(nodes: Mapping[int, Node]) -> list[Recomputation]:
         deepest[id] = own + max([deepest[i] for i in node.inputs], default=0.0)
     depth = max(deepest.values(), default=0.0)
     found = [Recomputation(byte, depth, False) for byte in WORTH]
-    return found + [Recomputation(byte, depth / parts, True) for parts in PARTS for byte in WORTH[1:]]
+    chains = [USUAL.chain * 2**k for k in range(LENGTHS) if k == 0 or USUAL.chain * 2 ** (k - 1) < depth]
+    return found + [Recomputation(byte, chain, True) for chain in chains for byte in WORTH[1:]]
 
 
 def fitted(

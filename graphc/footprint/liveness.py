@@ -16,12 +16,19 @@ from graphc.ir import Graph
 
 
 class Span(NamedTuple):
-    """Memory that is taken from step `start` to step `stop`, both included. node: whose value lies in it last"""
+    """Memory that is taken from step `start` to step `stop`, both included.
 
-    node: int
+    values  the nodes whose values lie in it, one after the other, each with the step that writes it
+    """
+
+    values: tuple[tuple[int, int], ...]
     size: int
     start: int
     stop: int
+
+    def at(self, step: int) -> int:
+        """The node whose value lies in it at `step`."""
+        return max((start, node) for node, start in self.values if start <= step)[1]
 
 
 class Liveness(NamedTuple):
@@ -72,15 +79,16 @@ def _laid_out(order: Sequence[Unit], results: Collection[int], over: Collection[
     scratch: list[Span] = []
     for k, unit in enumerate(order):
         for id, size in unit.writes:
-            start = k
+            values, start = (), k
             for i in unit.over:
                 old = spans.get(i)
                 if old is not None and old.size == size and last[i] == k and i not in results:
-                    start = spans.pop(i).start
+                    values, start = old.values, old.start
+                    del spans[i]
                     break
-            spans[id] = Span(id, size, start, last.get(id, k))
+            spans[id] = Span((*values, (id, k)), size, start, last.get(id, k))
         if unit.scratch:
-            scratch.append(Span(unit.id, unit.scratch, k, k))
+            scratch.append(Span(((unit.id, k),), unit.scratch, k, k))
     held = {id: [span] for id, span in spans.items() if id in results and id not in over}
     left: list[Span] = []
     temporary = [span for id, span in spans.items() if id not in results] + scratch

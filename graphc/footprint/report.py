@@ -102,7 +102,7 @@ def alive_at_peak(graph: Graph, found: Liveness) -> list[Alive]:
     """The values that `found` has alive at its peak, largest first."""
     spans = [span for span in found.spans if span.start <= found.step <= span.stop]
     sources = {unit.id: unit.reads for unit in found.order}
-    named = [_alive(graph, span.node, span.size, sources) for span in spans]
+    named = [_alive(graph, span.at(found.step), span.size, sources) for span in spans]
     return sorted(named, key=lambda value: -value.bytes)
 
 
