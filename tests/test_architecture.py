@@ -26,7 +26,7 @@ GRAPHC = (
     "errors", "display", "forking", "lazy", "logs", "files", "ops", "ir",
     "autodiff", "rewrite", "normal", "facts",
     "capture",  # above autodiff: backward() inside a traced function is that transform
-    "passes", "audit", "lowering", "explaining", "execution", "compiling", "session", "running",
+    "passes", "audit", "lowering", "footprint", "explaining", "execution", "compiling", "session", "running",
     "targets",
 )  # fmt: skip
 EAGER = (

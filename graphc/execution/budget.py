@@ -78,9 +78,9 @@ def fitted(
             return Fitted(programs, made_of, f"memory: {shown(plain)} of {shown(limit)}, nothing is computed again")
     known = list(others())
     likely = sorted((c for c in known if c.predicted <= SLACK * limit), key=lambda c: c.work)
-    # those that the model takes to fit come first, and at the end what it takes for the smallest
+    # those that fit by the model come first; at the end the one that is smallest by it
     likely.sort(key=lambda c: c.predicted > limit)
-    smallest = sorted(known, key=lambda c: c.predicted)[:2]
+    smallest = sorted(known, key=lambda c: c.predicted)[:1]
     least = base.predicted if plain is None else plain
     for candidate in [*likely[:ATTEMPTS], *(c for c in smallest if c not in likely[:ATTEMPTS])]:
         programs, made_of = candidate.build()

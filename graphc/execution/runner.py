@@ -125,6 +125,7 @@ class Runner:
             else:
                 self._split = found.split() if isinstance(found, Joint) else found
                 self.forward, self.backward = self._lower_both(self._split)
+            assert self._split is not None
             prechecks = self._prechecks(self._split.forward)
             self._ends = ends
         else:

@@ -57,7 +57,7 @@ class Liveness(NamedTuple):
 
 def liveness(graph: Graph, donated: Mapping[int, int] | None = None) -> Liveness:
     """What the program of `graph` takes. donated: input number -> the number of the output that is written over it"""
-    units = Units(graph)
+    units = Units(graph, _inside)
     results = dict.fromkeys(units.place[id] for id in graph.outputs)
     aliases = {graph.inputs[p]: units.place[graph.outputs[k]] for p, k in (donated or {}).items()}
     order = breadth_first(with_copies(units.units, aliases), graph.inputs)
@@ -68,6 +68,12 @@ def liveness(graph: Graph, donated: Mapping[int, int] | None = None) -> Liveness
         size_of(graph.input_avals()), size_of([graph.nodes[id].aval for id in outputs]),
         size_of([node.aval for node in aliased]), temporaries, tuple(spans), step, tuple(order),
     )  # fmt: skip
+
+
+def _inside(body: Graph) -> int:
+    """The bytes that a loop, or a branch, takes for its body: its carry is written twice."""
+    found = liveness(body)
+    return found.temporaries + found.outputs
 
 
 def _laid_out(order: Sequence[Unit], results: Collection[int], over: Collection[int]) -> tuple[list[Span], int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphc.display import Text
@@ -106,7 +106,7 @@ def alive_at_peak(graph: Graph, found: Liveness) -> list[Alive]:
     return sorted(named, key=lambda value: -value.bytes)
 
 
-def _alive(graph: Graph, id: int, size: int, sources: dict[int, Sequence[int]]) -> Alive:
+def _alive(graph: Graph, id: int, size: int, sources: Mapping[int, Sequence[int]]) -> Alive:
     what = ""
     while id not in graph.nodes:  # a copy
         id, what = sources[id][0], "copy of "

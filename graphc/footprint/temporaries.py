@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from graphc.ir import Node
+from graphc.ir import Graph, Node
+from graphc.ir.structure import bodies
 from graphc.lowering.windows import copies
 from graphc.ops.aval import Aval
 
@@ -32,18 +33,10 @@ def copies_of(node: Node, nodes: Mapping[int, Node]) -> list[Copy]:
     return [Copy(node.inputs[k], tuple(count * width for count in counts)) for k, *counts in made]
 
 
-def scratch_of(node: Node, nodes: Mapping[int, Node]) -> int:
-    """Bytes that `node` needs while it runs."""
+def scratch_of(node: Node, inside: Callable[[Graph], int]) -> int:
+    """Bytes that `node` needs while it runs; those of a graph that it runs are `inside(graph)`."""
     if node.op.structured:
-        return _of_bodies(node)
+        return max([inside(body) for body in bodies(node)], default=0)
     if "reverse" in node.op.params:  # a scan along an axis, which XLA does in blocks
         return size_of(node.results)
     return 0
-
-
-def _of_bodies(node: Node) -> int:
-    from graphc.footprint.liveness import liveness  # a body is a program
-    from graphc.ir.structure import bodies
-
-    inside = [liveness(body) for body in bodies(node)]
-    return max([found.temporaries + found.outputs for found in inside], default=0)

@@ -7,7 +7,7 @@ costs little. What is left is written: results, and operands of products, sums, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from graphc.footprint.temporaries import copies_of, scratch_of, size_of
@@ -35,13 +35,14 @@ class Unit(NamedTuple):
 
 
 class Units:
-    """The units of a graph, in its order.
+    """The units of a graph, in its order. inside: the bytes that a graph takes which a node runs
 
     units  by id of the node that they compute
     place  the node whose memory holds a node's value: itself, or that which it is a view of
     """
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, inside: Callable[[Graph], int]):
+        self._inside = inside
         self._nodes = graph.nodes
         self._users = graph.users()
         self.place: dict[int, int] = {}
@@ -52,7 +53,7 @@ class Units:
         self._needed = {self.place[id] for id in graph.outputs}
         self._absorbed: set[int] = set()  # products that a sum computes by itself
         self._within: dict[int, set[int]] = {}  # of what is written or fused: the units that compute or read it
-        for id in reversed(graph.nodes):
+        for id in reversed([*graph.nodes]):
             self._decide(id)
         self.units: dict[int, Unit] = {}
         for id in graph.nodes:
@@ -129,7 +130,7 @@ class Units:
             reads[source] = None
         parts = [i for i in self._users[id] if i in self._needed] if node.op.several else [id]
         writes = tuple([(i, size_of(self._nodes[i].results)) for i in parts])
-        self.units[id] = Unit(id, tuple(reads), writes, scratch_of(node, self._nodes), frozenset(over))
+        self.units[id] = Unit(id, tuple(reads), writes, scratch_of(node, self._inside), frozenset(over))
 
 
 def shows_all(node: Node, nodes: Mapping[int, Node]) -> bool:

@@ -42,10 +42,10 @@ def test_the_model_is_within_a_tenth_for_every_program_at_two_sizes(name: str, s
     compared(name, size)
 
 
-def test_a_model_without_fusion_is_found_out(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(units, "is_loop", lambda node, nodes: False)
-    with pytest.raises(AssertionError, match="chain: chain"):
-        compared("chain", 1)
+def test_a_model_that_copies_each_transposed_matrix_is_found_out(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(units, "_swaps", lambda node: False)
+    with pytest.raises(AssertionError, match="mlp: "):
+        compared("mlp", 1)
 
 
 def test_figures_are_those_of_the_graph_that_hold_without_xla():

@@ -45,8 +45,8 @@ def microbatched(loss: Callable[..., Tensor], model: Module, count: int) -> Call
     model  whose parameters get gradients, which are added up; nothing else does
 
     Up to rounding it is the loss of the whole batch, and so are its gradients; they are there before `backward()`, and
-    cannot be differentiated again. Activations are kept for one part only. Compiled, it is a loop in the program. Random
-    masks (dropout) are drawn for each part: other ones than for the whole batch.
+    cannot be differentiated again. Activations are kept for one part only. Compiled, it is a loop in the program.
+    Random masks (dropout) are drawn for each part: not those of the whole batch.
 
     Raises ValueError for batches that do not divide, losses that are no single number, and modules in training mode
     that compute statistics of the batch (batch norm).
