@@ -206,9 +206,9 @@ TOO_MUCH_UNROLLED = (
 )
 
 OVER_BUDGET = (
-    "{name}: memory={limit}, but the least that was found is {least}, with what can be computed again computed again; "
-    "as it is it takes {base}. The largest at its peak: {largest}. Remedy: a larger budget, or smaller batches "
-    "(graphc.microbatched)."
+    "{name}: memory={limit}, but the least that was found is {least} ({bytes:,} bytes), where values are computed "
+    "again; without, it takes {base}. The largest at its peak: {largest}.\n"
+    "Remedy: a larger budget, or a part of the batch at a time (graphc.microbatched)."
 )
 TOO_MANY_RETRACES = (
     "{name} would be traced again after max_retraces={most}: {reason}.\n"

@@ -95,7 +95,7 @@ def fitted(
             return Fitted(programs, made_of, note)
     raise MemoryBudgetError(
         OVER_BUDGET.format(
-            name=name, limit=shown(limit), least=shown(least), base=shown(plain or base.predicted),
+            name=name, limit=shown(limit), least=shown(least), bytes=least, base=shown(plain or base.predicted),
             largest=", ".join(largest(graph)),
         ),
         least,
