@@ -2,7 +2,8 @@
 
 XLA's rules for CPUs (instruction_fusion.cc, cpu_instruction_fusion.cc), told by the traits of ops: pointwise
 operations and movement are loops. A loop is fused into its readers if all of them are loops; into several only if it
-costs little. What is left is written: results, and operands of products, sums, sorts, factorizations, control flow.
+costs little. What is left is written: results, and operands of products, sums, sorts, factorizations, control flow;
+but a sum computes by itself arithmetic, and a product, that nobody else reads.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from graphc.footprint.temporaries import copies_of, scratch_of, size_of
 from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import ITEM
 from graphc.ops import OPS, Trait
+from graphc.ops.dtypes import is_inexact
 
 _MATMUL = OPS["matmul"]
 
@@ -84,15 +86,28 @@ class Units:
             return
         within = self._units_of(readers)
         loops = is_loop(node, self._nodes) and self._fuse(node, readers)
-        if loops and len(readers) == 1 and not is_loop(readers[0], self._nodes):
+        if self._absorbs(node, readers):
             self._absorbed.add(id)
+            self._within[id] = within
+            return
         if node.op is INPUT or not loops or (is_dear(node) and len(within) > 1):
             self._needed.add(id)
         self._within[id] = within
 
     def _fuse(self, node: Node, readers: Sequence[Node]) -> bool:
-        """Whether XLA can compute `node` wherever it is read."""
-        return all(r.id not in self._absorbed and fuses(node, r, self._nodes) for r in readers)
+        """Whether XLA can compute `node` wherever it is read: loops do."""
+        return all(r.id not in self._absorbed and is_loop(r, self._nodes) for r in readers)
+
+    def _absorbs(self, node: Node, readers: Sequence[Node]) -> bool:
+        """Whether the sum that alone reads `node`, perhaps through arithmetic, computes it by itself."""
+        if len(readers) != 1 or node.id in self._needed or not node.inputs:
+            return False
+        (reader,) = readers
+        if reader.id not in self._absorbed and not _sums(reader):
+            return False
+        operands = [self._nodes[i] for i in node.inputs]
+        arithmetic = node.op.pointwise and not node.op.moves and all(x.results[0].dtype == node.dtype for x in operands)
+        return is_inexact(node.dtype) and (arithmetic or is_product(node))
 
     def _units_of(self, readers: Sequence[Node]) -> set[int]:
         found: set[int] = set()
@@ -193,15 +208,11 @@ def _gathers(node: Node, nodes: Mapping[int, Node]) -> bool:
     return kinds.count(False) == 1 and len(kinds) > 1
 
 
-def fuses(node: Node, reader: Node, nodes: Mapping[int, Node]) -> bool:
-    """Whether XLA can compute `node` where `reader` reads it: in a loop it does; a sum multiplies by itself."""
-    if is_loop(reader, nodes):
-        return True
-    return "axis" in reader.op.params and node.op.pointwise and _multiplies(node)
-
-
-def _multiplies(node: Node) -> bool:
-    return node.op.bilinear or bool(node.op.traits & Trait.EVEN)
+def _sums(node: Node) -> bool:
+    """Whether `node` is a sum along axes."""
+    op = node.op
+    reduces = op.flops is None and "keepdims" in op.params and not op.moves
+    return reduces and bool(op.traits & Trait.LINEAR)
 
 
 def is_dear(node: Node) -> bool:
