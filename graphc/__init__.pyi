@@ -7,9 +7,11 @@ from graphc import errors as errors, ops as ops
 from graphc.capture.assuming import assume as assume
 from graphc.capture.building import gradients as gradients, placeholder as placeholder
 from graphc.capture.flow.control import cond as cond, fori_loop as fori_loop, map as map, scan as scan, switch as switch, while_loop as while_loop
+from graphc.capture.flow.microbatches import microbatched as microbatched
 from graphc.capture.trace import trace as trace
 from graphc.compiling.compiled import compile as compile
 from graphc.compiling.disable import disable as disable, enable as enable
+from graphc.compiling.memory import memory as memory
 from graphc.explaining.explanation import explain as explain
 from graphc.explaining.steps import steps as steps
 from graphc.ir.files import load as load

@@ -29,6 +29,9 @@ COMMANDS = {
     "export": Command("write a saved graph in another format", "graphs", "add_export", "export"),
     "optimize": Command("optimize a graph or function, and say what was done", "optimizing", "add_explain", "optimize"),
     "explain": Command("say what the optimizer does to a graph or function", "optimizing", "add_explain", "explain"),
+    "memory": Command(
+        "what a graph or function takes of memory, and at which lines", "remembering", "add_memory", "memory"
+    ),
     "doctor": Command("what is installed, which devices, where programs are kept", "doctor", "add_doctor", "doctor"),
 }
 # commands of compare, which has their options

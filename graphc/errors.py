@@ -36,6 +36,14 @@ class RetraceError(GraphcError, RuntimeError):
     """A compiled function would have to be traced more often than `max_retraces` allows."""
 
 
+class MemoryBudgetError(GraphcError, RuntimeError):
+    """A program takes more memory than it may, whatever it computes again: `least`, the bytes that it can do with."""
+
+    def __init__(self, message: str, least: int):
+        super().__init__(message)
+        self.least = least
+
+
 class EscapedSymbolError(CaptureError):
     """A traced tensor was used after its trace had ended."""
 
@@ -197,6 +205,11 @@ TOO_MUCH_UNROLLED = (
     "programs, and {work:,} operations more than the shortest of them has. They part at {where}.\n" + _LOOPS
 )
 
+OVER_BUDGET = (
+    "{name}: memory={limit}, but the least that was found is {least} ({bytes:,} bytes), where values are computed "
+    "again; without, it takes {base}. The largest at its peak: {largest}.\n"
+    "Remedy: a larger budget, or a part of the batch at a time (graphc.microbatched)."
+)
 TOO_MANY_RETRACES = (
     "{name} would be traced again after max_retraces={most}: {reason}.\n"
     "Remedy: keep what changes in a tensor, or allow more."

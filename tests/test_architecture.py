@@ -27,7 +27,7 @@ GRAPHC = (
     "autodiff", "rewrite", "normal", "facts",
     "sharding",
     "capture",  # above autodiff: backward() inside a traced function is that transform
-    "passes", "audit", "lowering", "explaining", "execution", "compiling", "session", "running",
+    "passes", "audit", "lowering", "footprint", "explaining", "execution", "compiling", "session", "running",
     "targets",
 )  # fmt: skip
 EAGER = (

@@ -51,10 +51,18 @@ def _optimized(given: Namespace, graph_too: bool) -> str:
     return f"{after}\n{found}\n" if graph_too else f"{found}\n"
 
 
-def _graph(given: Namespace) -> Graph:
-    """The graph of a file, or of a function on its arguments."""
+def graph_file(given: Namespace) -> Graph | None:
+    """The graph of the file that was named; None if it was no file."""
     if ":" not in given.target or os.path.exists(given.target):
         return Graph.load(given.target)
+    return None
+
+
+def _graph(given: Namespace) -> Graph:
+    """The graph of a file, or of a function on its arguments."""
+    file = graph_file(given)
+    if file is not None:
+        return file
     from graphc.capture import trace
 
     function, arguments = target_of(given)

@@ -38,6 +38,7 @@ from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
 from graphc.display import Text
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
+from graphc.footprint.sizes import budget_of
 from graphc.ir.graph import Graph
 from graphc.lowering import BACKENDS
 from graphc.passes import Settings, settings_for
@@ -63,11 +64,12 @@ class Compiled(Generic[P, R_co]):
 
     def __init__(
         self, fn: Callable[P, R_co], device: str | None, settings: Settings, dynamic: bool | None,
-        max_retraces: int | None, backend: str = "jax", shardings: Shardings | None = None,
+        max_retraces: int | None, backend: str = "jax", memory: int | float | None = None,
+        shardings: Shardings | None = None,
     ):  # fmt: skip
         self._fn = fn
-        self._options = device, settings, dynamic, max_retraces, backend, shardings
-        self._shardings = shardings
+        self._options = device, settings, dynamic, max_retraces, backend, memory, shardings
+        self._memory, self._shardings = memory, shardings
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         self._device = device
         self._settings = settings
@@ -118,6 +120,19 @@ class Compiled(Generic[P, R_co]):
             self._fast_call = found.fast_call
         return result
 
+    def prepare(self, *args: P.args, **kwargs: P.kwargs) -> Runner:
+        """What runs a call with these arguments, traced now if need be, and not run. Random draws are put back."""
+        with outside():
+            call = self._signatures.of(args, kwargs)
+            found = self._find(call)
+            if found is None:
+                drawn = Drawn()
+                with self._lock:
+                    found = self._specialized(call, (), drawn)
+                drawn.put_back()
+                found.calls = 0
+        return found.runner
+
     def _find(self, call: Call, path: Path = ()) -> Specialization | None:
         """The program for `call`, of which so much is known, if there is one; or if it takes no trace to make it."""
         found = self._specializations.find(call, path)
@@ -152,10 +167,10 @@ class Compiled(Generic[P, R_co]):
         self, program: Program, tensors: list[Tensor], backend: str = "", call: Call | None = None
     ) -> Runner:  # fmt: skip
         wanted = backend or ("numpy" if self._backend == "auto" else self._backend)
+        placed = None
         if self._shardings is not None and call is not None:
             program, placed = self._shardings.placed(self._fn, program, call)
-            return Runner(program, tensors, self._device, self._settings, wanted, placed)
-        return Runner(program, tensors, self._device, self._settings, wanted)
+        return Runner(program, tensors, self._device, self._settings, wanted, self._memory, placed)
 
     def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
         """Let a new program change its backend, if it may."""
@@ -269,7 +284,11 @@ class Compiled(Generic[P, R_co]):
             self._paths.unrolled(call.signature, error)
             raise
         middle = time.perf_counter()
-        runner = self._runner(program, call.tensors, call=call)
+        try:
+            runner = self._runner(program, call.tensors, call=call)
+        except errors.MemoryBudgetError:  # as before the call
+            drawn.put_back()
+            raise
         seconds = {"trace": middle - start, "passes": time.perf_counter() - middle}
         made = Specialization(call.signature, program, environment, runner, reason or "first call", seconds)
         made.calls = 1
@@ -379,22 +398,23 @@ class Decorator(Protocol):
 @overload
 def compile(
     fn: M, *, device: str | None = None, strict: bool = False, level: int = USUAL, without: str | Collection[str] = (),
-    dynamic: bool | None = None, max_retraces: int | None = None, backend: str = "jax", mesh: Any = None,
-    in_shardings: Any = None, out_shardings: Any = None, state_shardings: Any = None,
+    dynamic: bool | None = None, max_retraces: int | None = None, backend: str = "jax",
+    memory: int | float | str | None = None, mesh: Any = None, in_shardings: Any = None, out_shardings: Any = None,
+    state_shardings: Any = None,
 ) -> M: ...  # fmt: skip
 @overload
 def compile(
     fn: Callable[P, R], *, device: str | None = None, strict: bool = False, level: int = USUAL,
     without: str | Collection[str] = (), dynamic: bool | None = None, max_retraces: int | None = None,
-    backend: str = "jax", mesh: Any = None, in_shardings: Any = None, out_shardings: Any = None,
-    state_shardings: Any = None,
+    backend: str = "jax", memory: int | float | str | None = None, mesh: Any = None, in_shardings: Any = None,
+    out_shardings: Any = None, state_shardings: Any = None,
 ) -> Compiled[P, R]: ...  # fmt: skip
 @overload
 def compile(
     fn: None = None, *, device: str | None = None, strict: bool = False, level: int = USUAL,
     without: str | Collection[str] = (), dynamic: bool | None = None, max_retraces: int | None = None,
-    backend: str = "jax", mesh: Any = None, in_shardings: Any = None, out_shardings: Any = None,
-    state_shardings: Any = None,
+    backend: str = "jax", memory: int | float | str | None = None, mesh: Any = None, in_shardings: Any = None,
+    out_shardings: Any = None, state_shardings: Any = None,
 ) -> Decorator: ...  # fmt: skip
 def compile(
     fn: Callable[..., Any] | None = None,
@@ -406,6 +426,7 @@ def compile(
     dynamic: bool | None = None,
     max_retraces: int | None = None,
     backend: str = "jax",
+    memory: int | float | str | None = None,
     mesh: Any = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
@@ -433,6 +454,9 @@ def compile(
     mesh          the devices to run on together, and
     in_shardings, out_shardings, state_shardings  where arguments, results and other tensors lie on them: see
                   docs/sharding.md
+    memory        what each program may take: bytes, "2GiB", or a fraction of what it takes by itself. Values are
+                  computed again rather than kept until it fits; MemoryBudgetError, with the least that was found,
+                  before anything runs, if it cannot. `explain()` says what that costs
 
     >>> import eager as torch, graphc
     >>> @graphc.compile
@@ -447,9 +471,10 @@ def compile(
     if fn is None:
         return functools.partial(
             compile, device=device, strict=strict, level=level, without=without, dynamic=dynamic,
-            max_retraces=max_retraces, backend=backend, mesh=mesh, in_shardings=in_shardings,
+            max_retraces=max_retraces, backend=backend, memory=memory, mesh=mesh, in_shardings=in_shardings,
             out_shardings=out_shardings, state_shardings=state_shardings,
         )  # fmt: skip
+    budget = None if memory is None else budget_of(memory)
     if backend not in BACKENDS and backend != "auto":
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, auto, got {backend!r}")
     shardings = Shardings.of(mesh, in_shardings, out_shardings, state_shardings)
@@ -457,11 +482,15 @@ def compile(
         raise ValueError("backend 'numpy' computes on one device, not on a mesh")
     if backend == "auto" and (shardings is not None or strict or device not in (None, "cpu")):
         backend = "jax"
+    if budget is not None and backend != "jax":
+        raise ValueError(f"memory= is a budget for programs of XLA, and backend {backend!r} is not")
     if backend == "numpy" and device not in (None, "cpu"):
         raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
     if not callable(fn):
         raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
     if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
         raise errors.CaptureError(errors.RUNS_IN_PARTS.format(name=getattr(fn, "__name__", type(fn).__name__)))
-    compiled = Compiled(fn, device, settings, dynamic, max_retraces, backend, shardings)
+    if budget is not None and shardings is not None:
+        raise ValueError("memory= is a budget for programs of one device, not for those on a mesh")
+    compiled = Compiled(fn, device, settings, dynamic, max_retraces, backend, budget, shardings)
     return CompiledModule(fn, compiled) if isinstance(fn, Module) else compiled

@@ -27,6 +27,8 @@ def explanation(
         lines.append(f"    {len(made.program.graph)} -> {len(graph)} nodes, {_plural(made.calls, 'call')}")
         lines += [f"    {note}" for record in graph.history for note in record.notes]
         lines.append(f"    {_milliseconds({**made.seconds, **made.runner.forward.seconds})}")
+        if made.runner.memory_note:
+            lines.append(f"    {made.runner.memory_note}")
         if made.choice is not None:
             lines.append(f"    backend {made.choice.reason}")
         elif made.runner.unsuitable:

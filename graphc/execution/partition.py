@@ -8,7 +8,6 @@ computes all of its forward part again keeps as much as it saves.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -17,20 +16,14 @@ from graphc.autodiff import pullback
 from graphc.capture.program import Program
 from graphc.capture.sources import Draw, History
 from graphc.errors import CaptureError
+from graphc.execution.prices import USUAL, Recomputation, movable, prices
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
-from graphc.ir.cut import NEVER, Price, cheapest_cut
+from graphc.ir.cut import cheapest_cut
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import ancestors, inline
-from graphc.ops import Op, Trait
-from graphc.ops.aval import Aval
 from graphc.passes import Settings, optimize
-from graphc.rewrite.cost import work
 
 LIVE = History.LIVE
-# Prices are in scalar operations (graphc.rewrite.cost). A byte that is written, kept and read again is worth three: a
-# float32 that costs one exponential is not kept, one that costs two is.
-BYTE = 3
-CHAIN = 24  # operations an element
 
 
 class Split(NamedTuple):
@@ -60,12 +53,32 @@ def with_effects(program: Program) -> Graph:
     return graph.replace(graph.nodes, (graph.result, effects))
 
 
+class Joint(NamedTuple):
+    """A program and its gradients as one graph; what `partition` takes, and the late tensors of the split."""
+
+    graph: Graph
+    forward_inputs: int
+    wrt: tuple[int, ...]
+    draws: tuple[int, ...]
+    late: tuple[Tensor, ...]
+
+    def split(self, again: Recomputation = USUAL) -> Split:
+        """The two programs."""
+        return partition(self.graph, self.forward_inputs, self.wrt, self.draws, again)._replace(late=self.late)
+
+
 def split(program: Program, wrt: list[int], settings: Settings) -> Split:
     """Differentiate `program` with respect to its inputs, and the leaves it makes, of numbers `wrt`, and split it.
 
     The whole is optimized first. What the backward part needs of the forward part becomes a residual; inputs are
     passed on, and constants are repeated, instead of being returned.
     """
+    joint = differentiated(program, wrt, settings)
+    return joint.split() if isinstance(joint, Joint) else joint
+
+
+def differentiated(program: Program, wrt: list[int], settings: Settings) -> Joint | Split:
+    """`program` and its gradients, before they are split; the split if the user's gradient rules cannot run."""
     whole = with_effects(program)
     try:
         builder, found, late = _differentiated(program, whole, wrt)
@@ -75,8 +88,8 @@ def split(program: Program, wrt: list[int], settings: Settings) -> Split:
         return partition(alone, len(whole.inputs), tuple(wrt))._replace(error=refused.error)
     joint = builder.graph(whole.name, (whole.result, tuple(Ref(id) for id in found.values())))
     joint = optimize(joint, **settings._asdict())
-    draws = [k for k, source in enumerate(program.sources) if isinstance(source, Draw)]
-    return partition(joint, len(whole.inputs), tuple(found), draws)._replace(late=late)
+    draws = tuple(k for k, source in enumerate(program.sources) if isinstance(source, Draw))
+    return Joint(joint, len(whole.inputs), tuple(found), draws, late)
 
 
 def split_for(program: Program, wrt: list[int], settings: Settings, arrived: Collection[int], forward: Graph) -> Split:
@@ -155,7 +168,10 @@ def _pulled(
 
 
 @without_collector
-def partition(joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), constant: Collection[int] = ()) -> Split:
+def partition(
+    joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), constant: Collection[int] = (),
+    again: Recomputation = USUAL,
+) -> Split:  # fmt: skip
     """Split a graph that computes results and gradients of them.
 
     joint           its result is a pair: a tuple that the forward part returns, and a tuple of Refs, the gradients
@@ -164,6 +180,7 @@ def partition(joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), cons
     wrt             is passed on to the result
     constant        numbers of forward inputs that nobody writes before backward has run: random draws, say, or, in the
                     body of a loop, all of them
+    again           what may be computed twice
 
     forward takes the forward inputs and returns (*results, residuals), with the residuals as a tuple of Refs; backward
     takes the residuals, the forward inputs whose numbers are in `saved`, and the other inputs, and returns the
@@ -185,8 +202,8 @@ def partition(joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), cons
     }
     there = {i for id in needed - first for i in nodes[id].inputs} | asked | {ours[k] for k in constant}
     early = {id: n.inputs for id, n in nodes.items() if id not in late and (id in first or id in needed)}
-    prices = _prices(nodes, early, first, {r.id for r in refs_of(result)}, there.intersection(ours))
-    residuals = sorted(cheapest_cut(early, prices, asked), key={id: k for k, id in enumerate(nodes)}.__getitem__)
+    costs = prices(nodes, early, first, {r.id for r in refs_of(result)}, there.intersection(ours), again)
+    residuals = sorted(cheapest_cut(early, costs, asked), key={id: k for k, id in enumerate(nodes)}.__getitem__)
 
     backward, residuals, saved = _backward_part(joint, forward_inputs, residuals)
     kept = first | ancestors(nodes, residuals)
@@ -236,55 +253,7 @@ def _late(
     """What can only be computed in the backward part: what depends on cotangents, and what must not run elsewhere."""
     late = set(cotangents)
     for id, node in nodes.items():
-        fixed = id in needed and id not in first and node.op is not INPUT and not _movable(node)
+        fixed = id in needed and id not in first and node.op is not INPUT and not movable(node)
         if fixed or not late.isdisjoint(node.inputs):
             late.add(id)
     return late
-
-
-def _movable(node: Node) -> bool:
-    """Whether nobody can tell where, or whether, `node` is computed."""
-    return not (node.op.impure or node.check is not None)
-
-
-@functools.cache
-def _cheap(op: Op) -> bool:
-    """Whether XLA fuses `op` into what reads it: pointwise operations, and linear ones that move or sum elements."""
-    fused = op.pointwise or op.view or bool(op.traits & Trait.LINEAR)
-    return fused and op.flops is None and not op.impure
-
-
-def _prices(
-    nodes: Mapping[int, Node],
-    early: Mapping[int, Collection[int]],
-    first: Collection[int],
-    results: Collection[int],
-    read: Collection[int],
-) -> dict[int, Price]:
-    """read: the inputs that the backward part has anyway."""
-    prices: dict[int, Price] = {}
-    chains: dict[int, float] = {}  # operations an element that computing a value again takes, and those before it
-    for id in early:
-        node = nodes[id]
-        if node.op is INPUT:
-            prices[id] = Price(0 if id in read else BYTE * _bytes(node.aval), NEVER)
-            continue
-        if not node.inputs:
-            prices[id] = Price(0, 0)  # constants are repeated
-            continue
-        hand_over = NEVER if node.op.several else BYTE * _bytes(node.aval)
-        # what forward has no use for is computed once, in either part; if it makes no difference, when it is needed
-        compute = 0
-        hand_over += id not in first
-        chain = max([chains.get(i, 0.0) for i in node.inputs])
-        if id in first:
-            again = work(node, nodes) if _cheap(node.op) and _movable(node) else NEVER
-            chain += again / max(node.size, 1)
-            compute = int(again) if chain <= CHAIN else NEVER
-        chains[id] = 0.0 if compute >= NEVER else chain
-        prices[id] = Price(hand_over // 4 if id in results else hand_over, compute)
-    return prices
-
-
-def _bytes(aval: Aval) -> int:
-    return aval.size * aval.dtype.itemsize

@@ -36,9 +36,10 @@ from graphc.capture.tracer import Tracer
 from graphc.capture.tree import map_leaves
 from graphc.capture.user_objects import is_traced, opener
 from graphc.errors import PathChanged
+from graphc.execution.budget import fit_split, fit_step
 from graphc.execution.call_code import CallCode
 from graphc.execution.packs import Packs, repacked
-from graphc.execution.partition import Split, split, split_for
+from graphc.execution.partition import Joint, Split, differentiated, split_for
 from graphc.execution.placed import Placed
 from graphc.execution.plan import Plan, Services
 from graphc.execution.prechecks import NONE, Prechecks, prechecks
@@ -83,18 +84,14 @@ class Runner:
           or CheckFailed, before anything has changed
     plan, services   what its code is made of
     packs  where its small state lies, if it writes any
+    memory_note      what was computed again to keep a budget of memory; "" without one
     unsuitable       why it is a program of XLA although NumPy's was wanted; "" if it is not
     """
 
     def __init__(
-        self,
-        program: Program,
-        tensors: list[Tensor],
-        device: str | None,
-        settings: Settings,
-        backend: str = "jax",
-        placed: Placed | None = None,
-    ):
+        self, program: Program, tensors: list[Tensor], device: str | None, settings: Settings, backend: str = "jax",
+        memory: int | float | None = None, placed: Placed | None = None,
+    ):  # fmt: skip
         self._program, self._placed = program, placed
         self._sources = program.sources
         self._effects = [e for e in program.effects.tensors if e.id is not None]
@@ -110,7 +107,7 @@ class Runner:
         self._split: Split | None = None
         self.backward: Any = None
         self._device, self._settings, self._backend, self._ends = device, settings, backend, list[int]()
-        self.unsuitable = ""
+        self.unsuitable = self.memory_note = ""
         self._partial: dict[frozenset[int], tuple[Split, Any]] = {}  # by the cotangents that have arrived
         becoming = [f.of for f in flags if f.flag]
         wrt = [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
@@ -123,13 +120,15 @@ class Runner:
             self._differentiated = program._replace(
                 graph=graph, result=program.result._replace(histories=histories), effects=Effects()
             )
-            self._split = split(self._differentiated, ends, settings)
+            found = differentiated(self._differentiated, ends, settings)
+            if memory is not None and isinstance(found, Joint):
+                fit = fit_split(found, memory, self._lower_both)
+                self._split, (self.forward, self.backward), self.memory_note = fit.made_of, fit.programs, fit.note
+            else:
+                self._split = found.split() if isinstance(found, Joint) else found
+                self.forward, self.backward = self._lower_both(self._split)
+            assert self._split is not None
             prechecks = self._prechecks(self._split.forward)
-            self.forward = self._lower(
-                self._split.forward, self._layout(self._split.forward), settled=prechecks.settled
-            )
-            self._backend = "numpy" if self.forward.on_host else "jax"  # not NumPy's kernels on arrays of JAX
-            self.backward = self._lower_backward(self._split)
             self._ends = ends
         else:
             optimized = optimize(graph, **settings._asdict())
@@ -145,9 +144,15 @@ class Runner:
                     donated[positions[effect.target]] = k
             restore = {output: position for position, output in donated.items()}
             prechecks = self._prechecks(optimized)
-            self.forward = self._lower(
-                optimized, self._layout(optimized), donate=tuple(donated), restore=restore, settled=prechecks.settled
+            lowered = functools.partial(
+                self._lower, donate=tuple(donated), restore=restore, settled=prechecks.settled,
+                layout=self._layout(optimized),
             )  # fmt: skip
+            if memory is None:
+                self.forward = lowered(optimized)
+            else:
+                fit = fit_step(optimized, donated, memory, lowered)
+                (self.forward,), self.memory_note = fit.programs, fit.note
         self.stops = self.forward.fails or bool(prechecks.steps)
         found = self.forward.graph
         self._out = [(found.nodes[id].shape, found.nodes[id].dtype) for id in found.outputs[: self._count]]
@@ -197,6 +202,13 @@ class Runner:
             mesh=layout,
             **options,
         )
+
+    def _lower_both(self, parts: Split) -> tuple[Any, Any]:
+        """The programs of a forward and a backward part."""
+        settled = self._prechecks(parts.forward).settled
+        forward = self._lower(parts.forward, self._layout(parts.forward), settled=settled)
+        self._backend = "numpy" if forward.on_host else "jax"  # not NumPy's kernels on arrays of JAX
+        return forward, self._lower_backward(parts)
 
     def _prechecks(self, graph: Graph) -> Prechecks:
         """The checks of `graph` that each call makes before the program runs."""

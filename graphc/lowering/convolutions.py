@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -157,6 +157,26 @@ def _transposed_weight(g: Any, x: Any, shape: Sizes, *window: Any) -> Any:
 
 def _ordered(stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> tuple[Any, ...]:
     return stride, padding, dilation, groups
+
+
+def copied(run: Callable[..., Any], avals: Sequence[Any], spatial: Sizes, params: Mapping[str, Any]) -> list[Sizes]:
+    """Which operands `run`, one of the convolutions here, copies: their numbers, and the elements of each copy in turn.
+
+    What XLA's convolutions want otherwise than graphs have it: kernels as (*kernel, C, O), and images of a gradient for
+    weights with their numbers last.
+    """
+    first, second = (aval.size for aval in avals)
+    kernel, groups = params["shape"] if run is conv_weight else avals[1].shape, params["groups"]
+    if groups == 1 and _is_product(kernel[2:], params["stride"], params["padding"]):
+        return []
+    if run is conv and groups == 1 and math.prod(kernel[1:]) <= FEW:
+        sizes = zip(spatial, params["padding"], params["dilation"], kernel[2:], params["stride"], strict=True)
+        out = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in sizes]
+        met = avals[0].shape[0] * math.prod(out) * math.prod(kernel[1:])
+        return [(0, met, met), (1, second)]
+    if run is conv_weight:
+        return [(0, first), (1, second)]
+    return [] if _way(kernel, groups) is _summed else [(1, second)]
 
 
 # JAX derives nothing for integers: there the transposes are sums over the taps

@@ -28,8 +28,10 @@ from graphc.lowering.sharding import Placing
 from graphc.lowering.source import Source
 from graphc.lowering.stages import (
     Compilation,
+    Figures,
     compile_measured,
     default_device,
+    figures_of,
     forget_programs,
     half_precision,
     is_wide,
@@ -116,6 +118,8 @@ class Executable:
         self._plain = not self._wide and self._device is None and distinct and not self._places and layout is None
         self.seconds: dict[str, float] = {}
         self._run: Callable[..., tuple[Any, ...]] | None = None  # the compiled program
+        self._compiled: Any = None  # the same, as JAX's stage
+        self._restored = dict(restore)
         self.dispatch: Callable[..., Any] = self._first_dispatch
         self.into: Callable[[list[Any], tuple[Any, ...]], None] = self._first_into
         if layout is not None:
@@ -307,9 +311,26 @@ class Executable:
                 learn(len(self.graph), self.seconds["xla"])
                 if key is not None and self.seconds["xla"] >= cache.WORTHWHILE:
                     cache.store(key, program, device)
-            self._run = program
+            self._run = self._compiled = program
             self._places = tuple(jax.device_put(place, device) for place in self._places)
         return self.seconds
+
+    @property
+    def lowered(self) -> Graph:
+        """The graph as its program computes it: with images and large products arranged for XLA."""
+        return self._program.graph
+
+    @property
+    def aliases(self) -> dict[int, int]:
+        """Input number -> the number of the output that is written over it."""
+        return {position: output for output, position in self._restored.items()}
+
+    def figures(self) -> Figures | None:
+        """What XLA's program takes, by its own plan; compiles it. None where the backend does not tell."""
+        if self._compiled is None:
+            self.compile()
+        assert self._compiled is not None
+        return figures_of(self._compiled)
 
     def compile_measured(self) -> Compilation:
         """Compile by itself, apart from the calls. Returns the seconds it took, and the memory that it will take."""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphc.lowering import bits, control, draws, matrices, orders, sharding, sorting, special, strided
+from graphc.lowering import barriers, bits, control, draws, matrices, orders, sharding, sorting, special, strided
 from graphc.lowering.windows import WINDOWS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.rules import accumulation_dtype
@@ -58,6 +58,7 @@ def cumsum(x: Any, axis: int, reverse: bool) -> Any:
 
 
 OVERRIDES: dict[str, Callable[..., Any]] = {
+    **barriers.OVERRIDES,
     **bits.OVERRIDES,
     **control.OVERRIDES,
     **draws.OVERRIDES,

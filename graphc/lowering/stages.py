@@ -77,6 +77,29 @@ def forget_programs() -> None:
     jax.clear_caches()
 
 
+class Figures(NamedTuple):
+    """Bytes that a program takes as XLA has laid it out: `jax.stages.Compiled.memory_analysis`."""
+
+    arguments: int
+    outputs: int
+    aliased: int
+    temporaries: int
+
+    @property
+    def peak(self) -> int:
+        """What is taken at once: what is written to donated arguments takes no memory of its own."""
+        return self.arguments + self.outputs - self.aliased + self.temporaries
+
+
+def figures_of(program: Any) -> Figures | None:
+    """The figures of a compiled program; None where the backend does not tell."""
+    plan = program.memory_analysis()
+    if plan is None:
+        return None
+    sizes = plan.argument_size_in_bytes, plan.output_size_in_bytes, plan.alias_size_in_bytes, plan.temp_size_in_bytes
+    return Figures(*sizes)
+
+
 class Compilation(NamedTuple):
     """A compiled program, and what it took.
 
@@ -90,11 +113,8 @@ class Compilation(NamedTuple):
     @property
     def memory(self) -> int | None:
         """Bytes of results and temporaries, as XLA has laid them out; None where the backend does not tell."""
-        plan = self.program.memory_analysis()
-        if plan is None:
-            return None
-        # what is written to donated arguments takes no memory of its own
-        return plan.temp_size_in_bytes + plan.output_size_in_bytes - plan.alias_size_in_bytes
+        found = figures_of(self.program)
+        return None if found is None else found.peak - found.arguments
 
 
 def compile_measured(jitted: Any, *arguments: Any) -> Compilation:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphc.lowering.convolutions import conv, conv_input, conv_weight
+from graphc.lowering.convolutions import conv, conv_input, conv_weight, copied
 from graphc.lowering.taps import Borders, Sizes, around, cuts, last
 from graphc.lowering.zeros import unsigned
 from graphc.ops.maxima import lowest
@@ -176,3 +176,11 @@ WINDOWS: dict[str, functools.partial[Any]] = {
     for family, kernels in _KERNELS.items()
     for relative, facts in kernels.items()
 }
+
+
+def copies(name: str, avals: Sequence[Any], params: Mapping[str, Any]) -> list[Sizes]:
+    """Which operands of the op `name` are copied first: see `graphc.lowering.convolutions.copied`."""
+    if name not in WINDOWS or "groups" not in params:
+        return []
+    spatial = avals[0].shape[1:-1] if params.get("channels_last") else avals[0].shape[2:]
+    return copied(WINDOWS[name].args[0], avals, spatial, params)

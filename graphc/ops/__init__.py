@@ -2,6 +2,7 @@
 
 from graphc.ops import (  # noqa: F401  (declarations)
     assumptions,
+    barriers,
     bessel,
     bits,
     compare,

@@ -73,7 +73,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "det tri": lambda L: det(torch.tril(L/3)),
     "det prod": lambda A,B: det((A/2)@(B+one())),
     "det": lambda A: det(A/2),
-    "scaled": lambda A: slogdet(A * -3.0)[1] * 2 - slogdet(A)[1] + slogdet(-A[:9, :9])[0],
+    "scaled ld": lambda A: slogdet(A * -3.0)[1] * 2 - slogdet(A)[1] + slogdet(-A[:9, :9])[0],
     "slog": lambda A: slogdet(A)[1]*slogdet(A)[0],
     "slogT": lambda A: slogdet(A.T)[1]+slogdet(inv(A))[1],
     "diag inv": lambda A: torch.diagonal(inv(A)),

@@ -1,0 +1,124 @@
+"""What a program takes of memory, for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from graphc.display import Text
+from graphc.footprint.liveness import Liveness, liveness
+from graphc.footprint.sizes import shown
+from graphc.ir import Graph, Node
+from graphc.ops.aval import types_text
+
+LARGEST = 3  # named in an error
+LISTED = 12  # in a report
+
+
+class Alive(NamedTuple):
+    """A value that is alive at the peak: its bytes, its type, the op that makes it, and the line and module of that."""
+
+    bytes: int
+    type: str
+    op: str
+    where: str
+    scope: str
+
+    def __str__(self) -> str:
+        made = f"{self.op} at {self.where}" if self.where else self.op
+        return f"{shown(self.bytes):>10}  {self.type}  {made}" + (f" [{self.scope}]" if self.scope else "")
+
+
+class ProgramMemory(NamedTuple):
+    """What one program takes, in bytes.
+
+    name         of the program
+    arguments, outputs, temporaries   at most at one time; outputs are those with memory of their own
+    state        of the arguments, what is written over (parameters, moments, buffers)
+    alive        the temporaries, and outputs, at the peak, largest first
+    exact        XLA's own peak, if that was asked for
+    """
+
+    name: str
+    arguments: int
+    outputs: int
+    temporaries: int
+    state: int
+    alive: tuple[Alive, ...]
+    exact: int | None = None
+
+    @property
+    def peak(self) -> int:
+        """The most at one time: arguments, outputs and temporaries."""
+        return self.arguments + self.outputs + self.temporaries
+
+    def __str__(self) -> str:
+        own = f", by XLA {shown(self.exact)}" if self.exact is not None else ""
+        head = f"{self.name}: peak {shown(self.peak)}{own}"
+        parts = f"arguments {shown(self.arguments)} (state {shown(self.state)}), outputs {shown(self.outputs)}"
+        lines = [head, f"  {parts}, temporaries {shown(self.temporaries)}", "  alive at the peak:"]
+        lines += [f"  {value}" for value in self.alive[:LISTED]]
+        rest = self.alive[LISTED:]
+        if rest:
+            lines.append(f"  {shown(sum(a.bytes for a in rest)):>10}  in {len(rest)} others")
+        return "\n".join(lines)
+
+
+class Memory(NamedTuple):
+    """What a function takes: the device, and each of its programs (forward, and backward if gradients are wanted)."""
+
+    device: str
+    programs: tuple[ProgramMemory, ...]
+
+    @property
+    def peak(self) -> int:
+        """Bytes at the peak of the program that takes most."""
+        return max(program.peak for program in self.programs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        made = [
+            {**program._asdict(), "peak": program.peak, "alive": [value._asdict() for value in program.alive]}
+            for program in self.programs
+        ]
+        return {"device": self.device, "peak": self.peak, "programs": made}
+
+    def __str__(self) -> str:
+        return Text("\n".join([f"memory on {self.device}: {shown(self.peak)}", *map(str, self.programs)]))
+
+    def __repr__(self) -> str:
+        return f"<memory of {self.programs[0].name}: {shown(self.peak)} on {self.device}>"
+
+
+def described(graph: Graph, found: Liveness, exact: int | None = None) -> ProgramMemory:
+    """The report of one program."""
+    return ProgramMemory(
+        graph.name, found.arguments, found.outputs - found.aliased, found.temporaries, found.aliased,
+        tuple(alive_at_peak(graph, found)), exact,
+    )  # fmt: skip
+
+
+def alive_at_peak(graph: Graph, found: Liveness) -> list[Alive]:
+    """The values that `found` has alive at its peak, largest first."""
+    spans = [span for span in found.spans if span.start <= found.step <= span.stop]
+    sources = {unit.id: unit.reads for unit in found.order}
+    named = [_alive(graph, span.at(found.step), span.size, sources) for span in spans]
+    return sorted(named, key=lambda value: -value.bytes)
+
+
+def _alive(graph: Graph, id: int, size: int, sources: Mapping[int, Sequence[int]]) -> Alive:
+    what = ""
+    while id not in graph.nodes:  # a copy
+        id, what = sources[id][0], "copy of "
+    node = graph.nodes[id]
+    return Alive(size, types_text(node.results), what + _maker(node), node.where, node.scope)
+
+
+def _maker(node: Node) -> str:
+    return f"argument {node.params['name']}" if not node.inputs and "name" in node.params else node.op.name
+
+
+def largest(graph: Graph) -> list[str]:
+    """The largest values at the peak of `graph`, and the lines that make them."""
+    found = alive_at_peak(graph, liveness(graph))
+    return [" ".join(str(value).split()) for value in found[:LARGEST]]

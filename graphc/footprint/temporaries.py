@@ -1,0 +1,42 @@
+"""The memory that single operations take besides their operands and results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from graphc.ir import Graph, Node
+from graphc.ir.structure import bodies
+from graphc.lowering.windows import copies
+from graphc.ops.aval import Aval
+
+
+class Copy(NamedTuple):
+    """What is made of an operand before an operation begins: arrays of these bytes, each of the one before."""
+
+    operand: int
+    sizes: tuple[int, ...]
+
+
+def size_of(avals: Sequence[Aval]) -> int:
+    """The bytes of arrays."""
+    return sum([aval.size * aval.dtype.itemsize for aval in avals])
+
+
+def copies_of(node: Node, nodes: Mapping[int, Node]) -> list[Copy]:
+    """The copies of its operands that `node` reads in their place."""
+    if node.op.structured or node.op.several:
+        return []
+    avals = [nodes[i].aval for i in node.inputs]
+    made = copies(node.op.name, avals, node.params)
+    width = node.dtype.itemsize
+    return [Copy(node.inputs[k], tuple(count * width for count in counts)) for k, *counts in made]
+
+
+def scratch_of(node: Node, inside: Callable[[Graph], int]) -> int:
+    """Bytes that `node` needs while it runs; those of a graph that it runs are `inside(graph)`."""
+    if node.op.structured:
+        return max([inside(body) for body in bodies(node)], default=0)
+    if "reverse" in node.op.params:  # a scan along an axis, which XLA does in blocks
+        return size_of(node.results)
+    return 0

@@ -1,0 +1,220 @@
+"""What of a graph is written to memory, as XLA does: chains of operations are fused into what reads them.
+
+XLA's rules for CPUs (instruction_fusion.cc, cpu_instruction_fusion.cc), told by the traits of ops: pointwise
+operations and movement are loops. A loop is fused into its readers if all of them are loops; into several only if it
+costs little. What is left is written: results, and operands of products, sums, sorts, factorizations, control flow;
+but a sum computes by itself arithmetic, and a product, that nobody else reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from graphc.footprint.temporaries import copies_of, scratch_of, size_of
+from graphc.ir import INPUT, Graph, Node
+from graphc.ir.structure import ITEM
+from graphc.ops import OPS, Trait
+from graphc.ops.dtypes import is_inexact
+
+_MATMUL = OPS["matmul"]
+
+
+class Unit(NamedTuple):
+    """What XLA runs as one: computes the value of node `id`.
+
+    reads     nodes whose values it reads from memory, inputs of the graph among them
+    writes    nodes whose values it writes, and their bytes: itself, or those that take its results apart
+    scratch   bytes that it needs meanwhile
+    over      what it may write over where nobody needs that any more, if it is of its size
+    """
+
+    id: int
+    reads: tuple[int, ...]
+    writes: tuple[tuple[int, int], ...]
+    scratch: int
+    over: frozenset[int]
+
+
+class Units:
+    """The units of a graph, in its order. inside: the bytes that a graph takes which a node runs
+
+    units  by id of the node that they compute
+    place  the node whose memory holds a node's value: itself, or that which it is a view of
+    """
+
+    def __init__(self, graph: Graph, inside: Callable[[Graph], int]):
+        self._inside = inside
+        self._nodes = graph.nodes
+        self._users = graph.users()
+        self.place: dict[int, int] = {}
+        for id, node in graph.nodes.items():
+            readers = [graph.nodes[i] for i in self._users[id]]
+            shown = shows_all(node, graph.nodes) or _turned(node, readers) or self._made_turned(node)
+            self.place[id] = self.place[node.inputs[0]] if shown else id
+        self._needed = {self.place[id] for id in graph.outputs}
+        self._absorbed: set[int] = set()  # products that a sum computes by itself
+        self._within: dict[int, set[int]] = {}  # of what is written or fused: the units that compute or read it
+        for id in reversed([*graph.nodes]):
+            self._decide(id)
+        self.units: dict[int, Unit] = {}
+        for id in graph.nodes:
+            if self._written(id):
+                self._add(id)
+
+    def _made_turned(self, node: Node) -> bool:
+        """Whether `node` is a product of two matrices transposed, which is made so."""
+        whole = node.inputs[0] if node.inputs else None
+        if whole is None or not _swaps(node) or node.aval.ndim != 2:
+            return False
+        return is_product(self._nodes[whole]) and self._users[whole] == [node.id]
+
+    def _written(self, id: int) -> bool:
+        """Whether a node is the root of a unit: inputs are there, and constants are part of the program."""
+        node = self._nodes[id]
+        made = node.op is not INPUT and node.op is not ITEM and not node.op.traits & Trait.LITERAL
+        return made and (id in self._needed or node.op.several)
+
+    def _decide(self, id: int) -> None:
+        """Whether a node is written, once that is known of its readers."""
+        node = self._nodes[id]
+        readers = [self._nodes[i] for i in self._users[id]]
+        if self.place[id] != id:  # a view: what it shows is written where this is asked for
+            if not self._fuse(node, readers):
+                self._needed.add(self.place[id])
+            self._within[id] = self._units_of(readers)
+            return
+        within = self._units_of(readers)
+        loops = is_loop(node, self._nodes) and self._fuse(node, readers)
+        if self._absorbs(node, readers):
+            self._absorbed.add(id)
+            self._within[id] = within
+            return
+        if node.op is INPUT or not loops or (is_dear(node) and len(within) > 1):
+            self._needed.add(id)
+        self._within[id] = within
+
+    def _fuse(self, node: Node, readers: Sequence[Node]) -> bool:
+        """Whether XLA can compute `node` wherever it is read: loops do."""
+        return all(r.id not in self._absorbed and is_loop(r, self._nodes) for r in readers)
+
+    def _absorbs(self, node: Node, readers: Sequence[Node]) -> bool:
+        """Whether the sum that alone reads `node`, perhaps through arithmetic, computes it by itself."""
+        if len(readers) != 1 or node.id in self._needed or not node.inputs:
+            return False
+        (reader,) = readers
+        if reader.id not in self._absorbed and not _sums(reader):
+            return False
+        operands = [self._nodes[i] for i in node.inputs]
+        arithmetic = node.op.pointwise and not node.op.moves and all(x.results[0].dtype == node.dtype for x in operands)
+        return is_inexact(node.dtype) and (arithmetic or is_product(node))
+
+    def _units_of(self, readers: Sequence[Node]) -> set[int]:
+        found: set[int] = set()
+        for reader in readers:
+            own = reader.id in self._needed and self.place[reader.id] == reader.id
+            found |= {reader.id} if own else self._within[reader.id]
+        return found
+
+    def _add(self, id: int) -> None:
+        """Append the unit of a node, and those that copy its operands."""
+        node = self._nodes[id]
+        reads: dict[int, None] = {}
+        over = set[int]()
+        stack, seen = list(reversed(node.inputs)), set[int]()
+        while stack:
+            i = self.place[stack.pop()]
+            if i in seen:
+                continue
+            seen.add(i)
+            if i in self._needed:
+                reads[i] = None
+                if node.op.pointwise and not _flattened(self._nodes[i], self._nodes):
+                    over.add(i)
+            else:
+                stack.extend(reversed(self._nodes[i].inputs))
+        if _updates(node, self._nodes):
+            over.add(self.place[node.inputs[0]])
+        for copy in copies_of(node, self._nodes):
+            source = self.place[copy.operand]
+            for size in copy.sizes:
+                number = -1 - len(self.units)  # no node's
+                self.units[number] = Unit(number, (source,), ((number, size),), 0, frozenset())
+                source = number
+            reads.pop(self.place[copy.operand], None)
+            reads[source] = None
+        parts = [i for i in self._users[id] if i in self._needed] if node.op.several else [id]
+        writes = tuple([(i, size_of(self._nodes[i].results)) for i in parts])
+        self.units[id] = Unit(id, tuple(reads), writes, scratch_of(node, self._inside), frozenset(over))
+
+
+def shows_all(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether `node` is its first operand as that lies in memory."""
+    if node.op.passes:
+        return True
+    lens = node.op.lens
+    if lens is None or not node.op.view:
+        return False
+    whole = nodes[node.inputs[0]]
+    if whole.op.several or whole.size != node.size or whole.dtype.itemsize != node.dtype.itemsize:
+        return False
+    place = lens.lies(whole.shape, None, **node.params)
+    return place is not None and place[0] is None
+
+
+def _turned(node: Node, readers: Sequence[Node]) -> bool:
+    """Whether `node` is a matrix transposed, which products read as it lies."""
+    return bool(readers) and _swaps(node) and all(is_product(reader) for reader in readers)
+
+
+def _swaps(node: Node) -> bool:
+    """Whether `node` is its operand with the last two dims swapped."""
+    dims = node.params.get("dims", ()) if node.op.view else ()
+    return len(dims) > 1 and dims == (*range(len(dims) - 2), len(dims) - 1, len(dims) - 2)
+
+
+def is_product(node: Node) -> bool:
+    """Whether `node` is a product of matrices, that slides no windows."""
+    product = bool(node.op.traits & Trait.CONTRACTS) or node.op.flops is _MATMUL.flops
+    return product and not node.op.traits & Trait.PADS
+
+
+def _updates(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether `node` is its first operand with some elements changed, which XLA does where that lies."""
+    op = node.op
+    if op.several or op.structured or op.pointwise or op.flops is not None or len(node.inputs) < 2:
+        return False
+    return nodes[node.inputs[0]].type == node.aval
+
+
+def _flattened(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether XLA has the value of `node` in another shape: it multiplies many rows by a matrix as one matrix."""
+    return is_product(node) and node.aval.ndim > 2 and nodes[node.inputs[-1]].aval.ndim <= 2
+
+
+def is_loop(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether XLA can compute an element of the result where it is read."""
+    op = node.op
+    if op.impure or op.several or op.flops is not None:
+        return False
+    if op.pointwise or op.view or not node.inputs:
+        return True
+    return op.moves and (bool(op.traits & Trait.LINEAR) or _gathers(node, nodes))
+
+
+def _gathers(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether `node` picks elements of one array by number."""
+    kinds = [nodes[i].dtype.kind in "iu" for i in node.inputs]
+    return kinds.count(False) == 1 and len(kinds) > 1
+
+
+def _sums(node: Node) -> bool:
+    """Whether `node` is a sum along axes."""
+    op = node.op
+    reduces = op.flops is None and "keepdims" in op.params and not op.moves
+    return reduces and bool(op.traits & Trait.LINEAR)
+
+
+def is_dear(node: Node) -> bool:
+    """Whether XLA will not compute `node` twice."""
+    return node.op.pointwise and node.op.rule.promote == "float"
