@@ -1,11 +1,75 @@
-"""`torch.distributed`, as in a PyTorch that was built without it: programs ask `is_available()`, and do without."""
+"""Processes that compute together. As `torch.distributed`; `python -m graphc.launch` starts them.
+
+Names are loaded on first use: a program that computes alone pays nothing for them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
 
 from eager.core.missing import explain
 
-__all__ = ["is_available"]
-explain(__name__)
+# module -> the public names that it has
+_NAMES = {
+    "eager.processes.world": "Backend GroupMember ProcessGroup ReduceOp destroy_process_group get_backend "
+    "get_global_rank get_group_rank get_node_local_rank get_process_group_ranks get_rank get_world_size group "
+    "init_process_group is_initialized new_group new_subgroups new_subgroups_by_enumeration",
+    "eager.processes.collectives": "all_gather all_gather_into_tensor all_reduce all_to_all all_to_all_single barrier "
+    "broadcast gather monitored_barrier reduce reduce_scatter reduce_scatter_tensor scatter",
+    "eager.processes.messages": "P2POp batch_isend_irecv irecv isend recv send",
+    "eager.processes.objects": "all_gather_object broadcast_object_list gather_object recv_object_list "
+    "scatter_object_list send_object_list",
+    "eager.processes.stores": "FileStore HashStore PrefixStore Store TCPStore",
+    "eager.processes.errors": "DistBackendError DistError DistNetworkError DistStoreError QueueEmptyError",
+    "eager.processes.work": "Work",
+}
+_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
+_SUBMODULES = ("nn",)
+
+__all__ = [  # noqa: PLE0604
+    "is_available", "is_gloo_available", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", *_WHERE,
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _WHERE:
+        raise AttributeError(name)
+    value = globals()[name] = getattr(importlib.import_module(_WHERE[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_SUBMODULES})
 
 
 def is_available() -> bool:
-    """Whether processes can exchange tensors: no."""
+    """Whether processes can exchange tensors: they can, by JAX."""
+    return True
+
+
+def is_gloo_available() -> bool:
+    """Whether CPUs can: JAX has Gloo for them."""
+    return True
+
+
+def is_nccl_available() -> bool:
+    """Whether tensors of GPUs travel by themselves: those of this engine lie in the memory of CPUs."""
     return False
+
+
+def is_mpi_available() -> bool:
+    """Whether there is MPI: there is not."""
+    return False
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether a launcher that restarts processes has started this one. As `torch.distributed.is_torchelastic_launched`."""
+    import os
+
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+explain(__name__)

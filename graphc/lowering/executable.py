@@ -23,6 +23,7 @@ from graphc.lowering.elimination import nan_kept
 from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.keys import key_of
 from graphc.lowering.layouts import channels_last
+from graphc.lowering.processes import across
 from graphc.lowering.source import Source
 from graphc.lowering.stages import (
     Compilation,
@@ -91,7 +92,7 @@ class Executable:
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
-        self._device = None if device is None else jax.devices(device)[0]
+        self._device = None if device is None else jax.local_devices(backend=device)[0]
         if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
         if (self._device or default_device()).platform != "cpu":
@@ -105,6 +106,7 @@ class Executable:
         self._spread = None if distinct else itemgetter(*places, *([len(unique)] if self.fails else []))
         self._options: Any = options_of(strict)
         self._precision = matmul_precision()
+        self._across = across(graph)
         self._wide = is_wide(graph)
         self._places: Any = tuple(np.int32(place) for place in self._program.places)
         self._plain = not self._wide and self._device is None and distinct and not self._places
@@ -127,9 +129,10 @@ class Executable:
             with jax.default_matmul_precision(self._precision):
                 return plain(*arrays)
 
+        found = plain if self._precision is None else function
         # every argument is used or not as the program says: an unused one must not shift the donated positions
         return jax.jit(
-            plain if self._precision is None else function,
+            self._across.function(found) if self._across is not None else found,
             donate_argnums=self.donated,
             compiler_options=options,
             keep_unused=True,
@@ -188,7 +191,8 @@ class Executable:
     def dispatch_anywhere(self, *arrays: Any) -> tuple[Any, ...]:
         """What `dispatch` does, on whatever devices the arrays lie."""
         with setting(self._wide, self._device):
-            outputs = self._jitted(*arrays, *map(np.asarray, self._places))
+            run = self._jitted if self._across is None else self._across.program(self._jitted)
+            outputs = run(*arrays, *map(np.asarray, self._places))
         return outputs if self._spread is None else self._spread(outputs)
 
     def verify(self, outputs: Sequence[Any]) -> None:
@@ -256,7 +260,7 @@ class Executable:
         with Announced(self.graph), setting(self._wide, self._device):
             start = time.perf_counter()
             device = self._device or default_device()
-            key = self._key(device) if cache.in_use() else None
+            key = self._key(device) if cache.in_use() and self._across is None else None
             program = None if key is None else cache.load(key, device)
             if program is not None:
                 self.seconds = {"load": time.perf_counter() - start}
@@ -271,7 +275,7 @@ class Executable:
                 learn(len(self.graph), self.seconds["xla"])
                 if key is not None and self.seconds["xla"] >= cache.WORTHWHILE:
                     cache.store(key, program, device)
-            self._run = program
+            self._run = program if self._across is None else self._across.program(program)
             self._places = tuple(jax.device_put(place, device) for place in self._places)
         return self.seconds
 
@@ -281,7 +285,9 @@ class Executable:
             return self._compilation()
 
     def _compilation(self) -> Compilation:
-        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in (*self.graph.input_avals(), *self._places)]
+        sharding = None if self._across is None else self._across.sharding
+        avals = (*self.graph.input_avals(), *self._places)
+        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in avals]
         with half_precision(self.graph):
             return compile_measured(self._jitted, *structs)
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphc.lowering import bits, control, draws, matrices, sorting, special, strided
+from graphc.lowering import bits, collectives, control, draws, matrices, sorting, special, strided
 from graphc.lowering.windows import WINDOWS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.rules import accumulation_dtype
@@ -59,6 +59,7 @@ def cumsum(x: Any, axis: int, reverse: bool) -> Any:
 
 OVERRIDES: dict[str, Callable[..., Any]] = {
     **bits.OVERRIDES,
+    **collectives.OVERRIDES,
     **control.OVERRIDES,
     **draws.OVERRIDES,
     **matrices.OVERRIDES,

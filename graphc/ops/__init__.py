@@ -4,6 +4,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     assumptions,
     bessel,
     bits,
+    collectives,
     compare,
     complexes,
     control,
