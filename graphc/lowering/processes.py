@@ -230,7 +230,7 @@ def current() -> Processes | None:
     return transport if isinstance(transport, Processes) else None
 
 
-def ranks_of(graph: Graph) -> tuple[int, ...]:
+def ranks_of(graph: Graph, processes: Processes) -> tuple[int, ...]:
     """The processes whose program `graph` is: () if it waits for no others.
 
     They are those of its collectives, or, if these are of several groups, all.
@@ -240,10 +240,7 @@ def ranks_of(graph: Graph) -> tuple[int, ...]:
         for node in every_node(graph)
         if node.op.traits & Trait.COMMUNICATES and len(node.params["ranks"]) > 1
     }
-    processes = current()
-    if not found or processes is None:
-        return ()
-    return found.pop() if len(found) == 1 else tuple(range(processes.size))
+    return found.pop() if len(found) == 1 else tuple(range(processes.size)) if found else ()
 
 
 @final
@@ -273,5 +270,6 @@ class Across:
 
 def across(graph: Graph) -> Across | None:
     """How `graph` runs across processes: None if it waits for no others."""
-    ranks, processes = ranks_of(graph), current()
-    return Across(processes, ranks, graph.name) if ranks and processes is not None else None
+    processes = current()
+    ranks = () if processes is None else ranks_of(graph, processes)
+    return Across(processes, ranks, graph.name) if processes is not None and ranks else None
