@@ -16,12 +16,18 @@ from typing import Any, final
 import graphc
 
 _KEY = "graphc/presence/{rank}"
-_OURS = tuple(os.path.dirname(os.path.dirname(os.path.abspath(graphc.__file__))) + f"/{p}/" for p in ("graphc", "eager"))
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(graphc.__file__)))
+_NOT_THE_USERS = (  # how the names of files begin whose lines say nothing
+    "<", *(os.path.join(_ROOT, package, "") for package in ("graphc", "eager")), os.path.dirname(os.__file__) + os.sep
+)  # fmt: skip
 TIMED_OUT = "Timed out after {seconds:.1f} s: rank {rank} waits in {label}"
 WAITS = "rank {rank} waits in {label} too"
 ELSEWHERE = "rank {rank} waits in another collective, {label}"
 AWAY = "rank {rank} has not come: it is at {where}"
 SILENT = "rank {rank} has not come: nothing was heard of it for {seconds:.1f} s"
+NEVER_HEARD = "rank {rank} has not come: nothing was heard of it"
+NO_STORE = "nothing is known of the others: the store, in rank 0, does not answer"
+_PATIENCE = 2.0  # seconds that the store has to answer
 
 
 @final
@@ -64,23 +70,25 @@ class Presence:
         found = "an unknown line"
         while frame is not None:
             name = frame.f_code.co_filename
-            if not name.startswith(("<", *_OURS)) and os.sep + "site-packages" + os.sep not in name:
+            if not name.startswith(_NOT_THE_USERS):
                 return f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
             frame = frame.f_back
         return found
 
     def report(self, label: str, seconds: float) -> str:
         """The message that a collective did not end in time."""
-        lines = [TIMED_OUT.format(seconds=seconds, rank=self._processes.rank, label=label)]
-        for rank in range(self._processes.size):
-            if rank != self._processes.rank:
-                lines.append(self._of(rank, label))
-        return "\n  ".join(lines)
+        others = [rank for rank in range(self._processes.size) if rank != self._processes.rank]
+        found: list[str] = []
+        asking = threading.Thread(target=lambda: found.extend(self._of(rank, label) for rank in others), daemon=True)
+        asking.start()
+        asking.join(_PATIENCE)
+        first = TIMED_OUT.format(seconds=seconds, rank=self._processes.rank, label=label)
+        return "\n  ".join([first, *(found or [NO_STORE])])
 
     def _of(self, rank: int, label: str) -> str:
         found = self._processes.try_get(_KEY.format(rank=rank))
         if found is None:
-            return SILENT.format(rank=rank, seconds=float("inf"))
+            return NEVER_HEARD.format(rank=rank)
         state = json.loads(found)
         silence = time.time() - state["time"]
         if silence > 3 * self._interval + 1:
