@@ -27,7 +27,7 @@ _NAMES = {
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = ("nn",)
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "is_available", "is_gloo_available", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", *_WHERE,
 ]  # fmt: skip
 
@@ -66,7 +66,7 @@ def is_mpi_available() -> bool:
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether a launcher that restarts processes has started this one. As `torch.distributed.is_torchelastic_launched`."""
+    """Whether a launcher has started this process. As `torch.distributed.is_torchelastic_launched`."""
     import os
 
     return "TORCHELASTIC_RUN_ID" in os.environ

@@ -19,6 +19,7 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.joining import cat, stack
 from eager.functional.shapes import reshape
+from eager.processes.work import Work
 from eager.processes.world import (
     GroupMember,
     ProcessGroup,
@@ -29,7 +30,7 @@ from eager.processes.world import (
     resolved,
     world,
 )
-from eager.processes.work import Work
+from graphc.ops.collectives import label_of
 
 SIZE = "ProcessGroupGloo::{what}: invalid tensor size at index {k} (expected {expected}, got {got})"
 COUNT = "ProcessGroupGloo::{what}: invalid {which} tensor list at index 0 (expected length {expected}, got {got})"
@@ -123,8 +124,6 @@ def communicate(name: str, tensor: Tensor, group: ProcessGroup, finish: Callable
         with no_grad():
             finish(getattr(E, name)(tensor.detach(), **params))
         return Work(results=results) if async_op else None
-    from graphc.lowering.processes import label_of
-
     array = tensor.detach().numpy()
     label = label_of(name, array, params)
     future = world.transport.start(name, array, params)

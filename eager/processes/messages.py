@@ -17,8 +17,8 @@ from eager.processes.world import ProcessGroup, get_rank, member, world
 from graphc.errors import CaptureError
 
 CAPTURED = (
-    "{what}() cannot be part of a compiled program: which process takes part depends on its rank, and all processes run "
-    "one program. Call it outside of the compiled function, or use a collective (all_to_all, broadcast)"
+    "{what}() cannot be part of a compiled program: who takes part depends on the rank, and all processes run one "
+    "program. Call it outside of the compiled function, or use a collective (all_to_all, broadcast)"
 )
 ITSELF = "Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process."
 NOT_P2P = "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``."
@@ -134,7 +134,14 @@ class P2POp:
         if op not in (isend, irecv):
             raise ValueError(NOT_P2P)
         tensor_argument(tensor, "tensor")
-        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = op, tensor, peer, group, tag, group_peer
+        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
+            op,
+            tensor,
+            peer,
+            group,
+            tag,
+            group_peer,
+        )
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:

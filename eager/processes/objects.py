@@ -79,7 +79,10 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
 
 def scatter_object_list(scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None,
                         src: int | None = None, group: Any = None, group_src: int | None = None) -> None:  # fmt: skip
-    """The first of the output list becomes object k of `src` in process k. As `torch.distributed.scatter_object_list`."""
+    """Object k of `src` becomes the first of the output list of process k.
+
+    As `torch.distributed.scatter_object_list`.
+    """
     ours = member(group, "scatter_object_list")
     if ours is None:
         return

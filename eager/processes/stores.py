@@ -255,10 +255,10 @@ class _Server(socketserver.ThreadingTCPServer):
 class _Answers(socketserver.StreamRequestHandler):
     """One client: a line of JSON, [command, *arguments], gets one in return."""
 
-    server: _Server
     disable_nagle_algorithm = True
 
     def handle(self) -> None:
+        assert isinstance(self.server, _Server)
         for line in self.rfile:
             try:
                 answer = {"result": self.server.store._do(*json.loads(line))}

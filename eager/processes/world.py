@@ -98,7 +98,7 @@ class group(metaclass=_GroupMeta):
 
 
 class GroupMember(metaclass=_GroupMeta):
-    """As `torch.distributed.GroupMember`; `NON_GROUP_MEMBER` is what `new_group` gives processes outside of the group."""
+    """As `torch.distributed.GroupMember`: `NON_GROUP_MEMBER` is what `new_group` gives processes outside of it."""
 
     NON_GROUP_MEMBER = -100
 

@@ -149,6 +149,5 @@ def reduce_to(x: Any, group: _Group | None, target: int) -> Any:
     return jnp.where(group.position() == target, group.sum(x), lax.full_like(x, 0))
 
 
-OVERRIDES = {
-    function.__name__: function for function in (all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce_to)
-}
+_KERNELS = (all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce_to)
+OVERRIDES = {kernel.__name__: kernel for kernel in _KERNELS}

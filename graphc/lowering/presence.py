@@ -13,10 +13,8 @@ import threading
 import time
 from typing import Any, final
 
-import graphc
-
 _KEY = "graphc/presence/{rank}"
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(graphc.__file__)))
+_ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
 _NOT_THE_USERS = (  # how the names of files begin whose lines say nothing
     "<", *(os.path.join(_ROOT, package, "") for package in ("graphc", "eager")), os.path.dirname(os.__file__) + os.sep
 )  # fmt: skip

@@ -26,7 +26,7 @@ from graphc.lowering.collectives import AXIS, OVERRIDES, over
 from graphc.lowering.loading import jax
 from graphc.lowering.presence import Presence
 from graphc.ops import Trait
-from graphc.ops.collectives import carrier
+from graphc.ops.collectives import carrier, label_of
 
 LATE_START = (
     "init_process_group() must come before the first compiled program of a process: JAX joins other processes only "
@@ -108,9 +108,7 @@ class Processes:
             with over(ranks):
                 return function(*arrays)
 
-        return jax.shard_map(
-            traced, mesh=self.mesh(ranks), in_specs=everywhere, out_specs=everywhere, check_vma=False
-        )
+        return jax.shard_map(traced, mesh=self.mesh(ranks), in_specs=everywhere, out_specs=everywhere, check_vma=False)
 
     def sharding(self, ranks: tuple[int, ...]) -> Any:
         """How JAX is told that arrays lie which each process has of its own."""
@@ -216,12 +214,6 @@ class Processes:
     def delete(self, key: str) -> None:
         """Forget `key`."""
         self._client.key_value_delete(key)
-
-
-def label_of(name: str, array: Any, params: Mapping[str, Any]) -> str:
-    """A collective, as messages name it: all_reduce(float32[3]) of ranks 0, 1."""
-    shape = ",".join(map(str, array.shape))
-    return f"{name}({array.dtype}[{shape}]) of ranks {', '.join(map(str, params['ranks']))}"
 
 
 def current() -> Processes | None:

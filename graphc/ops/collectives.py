@@ -44,6 +44,12 @@ class _Carrier:
 carrier = _Carrier()
 
 
+def label_of(name: str, array: Any, params: Mapping[str, Any]) -> str:
+    """A collective, as messages name it: all_reduce(float32[3]) of ranks 0, 1."""
+    shape = ",".join(map(str, array.shape))
+    return f"{name}({array.dtype}[{shape}]) of ranks {', '.join(map(str, params['ranks']))}"
+
+
 def blocks(op: Op, aval: Aval, ranks: tuple[int, ...]) -> None:
     """Raise ValueError unless `aval` has one block for each process."""
     if not aval.shape or aval.shape[0] != len(ranks):

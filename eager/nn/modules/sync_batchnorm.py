@@ -99,4 +99,3 @@ class SyncBatchNorm(_BatchNorm):
         for name, child in list(module.named_children()):
             result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return result
-

@@ -5,7 +5,7 @@ from typing import Any
 from eager.core.missing import explain
 from eager.nn.parallel.data_parallel import DataParallel, data_parallel
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,10 @@ __all__ = ["DistributedDataParallel"]
 NO_GRADIENTS = (
     "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
 )
-OTHER_MODEL = "DDP expects same model across all ranks, but Rank {rank} has {n} params, while rank {other} has inconsistent {m} params."
+OTHER_MODEL = (
+    "DDP expects same model across all ranks, but Rank {rank} has {n} params, while rank {other} has inconsistent {m} "
+    "params."
+)
 OTHER_SHAPE = (
     "[{rank}]: params[{k}] in this process with sizes {ours} appears not to match sizes of the same param in process "
     "{other}: {theirs}."
@@ -95,7 +98,7 @@ class DistributedDataParallel(Module):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Context: gradients of forward passes inside stay this process's own, and add up until the next one outside."""
+        """Context: gradients of forward passes inside stay this process's own, and add up until one outside."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
