@@ -5,11 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import sys
 import tempfile
 import time
 import traceback
+import weakref
 from collections.abc import Callable, Sequence
 from multiprocessing import connection
 from typing import Any
@@ -140,15 +142,15 @@ def start_processes(fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: 
     Raises what `ProcessContext.join` does, if it is to `join`; else returns the processes.
     """
     method = multiprocessing.get_context(start_method)
-    folder = tempfile.TemporaryDirectory(prefix="graphc-spawn-")
-    files = [os.path.join(folder.name, str(index)) for index in range(nprocs)]
+    folder = tempfile.mkdtemp(prefix="graphc-spawn-")
+    files = [os.path.join(folder, str(index)) for index in range(nprocs)]
     processes: list[Any] = []
     for index, file in enumerate(files):
         process: Any = method.Process(target=_run, args=(fn, index, args, file), daemon=daemon)  # type: ignore[attr-defined]
         process.start()
         processes.append(process)
     context = ProcessContext(processes, files)
-    context._folder = folder  # type: ignore[attr-defined]  # removed with the context
+    weakref.finalize(context, shutil.rmtree, folder, ignore_errors=True)
     if not join:
         return context
     while not context.join():

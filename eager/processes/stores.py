@@ -14,6 +14,7 @@ import socket
 import socketserver
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -196,7 +197,9 @@ class TCPStore(Store):
             threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True, name="TCPStore").start()
         self.port = port
         self._lock = threading.Lock()
-        self._file = self._connected()
+        client = self._connected()
+        self._file = client.makefile("rw", encoding="utf-8", newline="\n")
+        weakref.finalize(self, _close, self._file, client, self._server)
         if world_size is not None and world_size > 0:
             came = self._do("add", "worker-count", 1)
             while wait_for_workers and is_master and came < world_size:
@@ -221,7 +224,7 @@ class TCPStore(Store):
                 f"The client socket has failed to connect to {self.host}:{self.port}: {failure[0]}"
             ) from None
         found[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return found[0].makefile("rw", encoding="utf-8", newline="\n")
+        return found[0]
 
     def _wait_for(self, reached: Callable[[], bool]) -> None:
         end = time.monotonic() + self._seconds
@@ -241,6 +244,16 @@ class TCPStore(Store):
         if "error" in answer:
             raise ValueError(answer["error"])
         return answer["result"]
+
+
+def _close(file: Any, client: socket.socket, server: Any) -> None:
+    """What is left to do when a store is no longer used."""
+    with contextlib.suppress(OSError):  # the other side may have gone before
+        file.close()
+    client.close()
+    if server is not None:
+        server.shutdown()
+        server.server_close()
 
 
 class _Server(socketserver.ThreadingTCPServer):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.distributed.cases import CASES
+from tests.distributed.cases import BEYOND_GLOO, CASES
 from tests.distributed.jobs import results
 from tests.oracle import torch_or_skip
 
@@ -42,13 +42,15 @@ def test_collectives(name: str, size: int):
         assert_same(got[name], CASES[name].expected(rank, size))
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.deep
+@pytest.mark.parametrize("size", [2, 4])
 def test_pytorch_agrees(size: int):
     torch_or_skip()
     theirs = found(size, "torch")
     for name, case in CASES.items():
         for rank, got in enumerate(theirs):
-            assert_same(got[name], case.expected(rank, size))
+            if name not in BEYOND_GLOO:
+                assert_same(got[name], case.expected(rank, size))
 
 
 def test_a_wrong_result_is_noticed():
