@@ -124,7 +124,7 @@ def communicate(name: str, tensor: Tensor, group: ProcessGroup, finish: Callable
         with no_grad():
             finish(getattr(E, name)(tensor.detach(), **params))
         return Work(results=results) if async_op else None
-    array = tensor.detach().numpy()
+    array = tensor._array()
     label = label_of(name, array, params)
     future = world.transport.start(name, array, params)
     work = Work(world.transport, future, label, group.timeout, written, results)

@@ -47,7 +47,7 @@ def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 
         return None
     target = _peer(ours, dst, group_dst, "destination")
     kind = mail.kind_of("tensor", ours, get_rank(), target, tag)
-    mail.post(f"{kind}/{mail.number(kind)}", np.ascontiguousarray(tensor.detach().numpy()).tobytes())
+    mail.post(f"{kind}/{mail.number(kind)}", np.ascontiguousarray(tensor._array()).tobytes())
     return Work(results=[tensor])
 
 

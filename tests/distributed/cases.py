@@ -71,6 +71,20 @@ def _signed_zero(torch: Any, dist: Any, rank: int, size: int) -> Any:
     return x.numpy(), np.signbit(x.numpy())
 
 
+def _dtypes(torch: Any, dist: Any, rank: int, size: int) -> Any:
+    found = []
+    for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.int64, torch.bool, torch.complex64):
+        x = torch.full((2,), rank + 1).to(dtype)
+        dist.broadcast(x, src=1)
+        found.append(x.to(torch.complex64).real.tolist())
+    empty, scalar = torch.zeros(0, 3), torch.tensor(float(rank))
+    dist.all_reduce(empty)
+    dist.all_reduce(scalar)
+    large = torch.tensor([2**40 + rank])
+    dist.broadcast(large, src=1)
+    return found, tuple(empty.shape), scalar.item(), large.item()
+
+
 def _reduce(torch: Any, dist: Any, rank: int, size: int) -> Any:
     x = torch.from_numpy(_values(rank))
     dist.reduce(x, dst=size - 1)
@@ -241,6 +255,12 @@ CASES: dict[str, Case] = {
     ),
     "signed zero": Case(
         _signed_zero, lambda rank, size: (np.array([-0.0, np.nan, -1.5], np.float32), np.array([True, False, True]))
+    ),
+    "dtypes": Case(
+        _dtypes,
+        lambda rank, size: (
+            [[2.0, 2.0]] * 5 + [[1.0, 1.0], [2.0, 2.0]], (0, 3), size * (size - 1) / 2, 2**40 + 1
+        ),
     ),
     "reduce": Case(_reduce, lambda rank, size: _all(size).sum(0) if rank == size - 1 else None),
     "all_gather": Case(_all_gather, lambda rank, size: (list(_all(size)), _all(size).reshape(-1))),

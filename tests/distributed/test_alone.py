@@ -45,7 +45,7 @@ def test_before_and_after():
         lambda: dist.all_reduce(torch.ones(1)),
     ):
         with pytest.raises(
-            ValueError, match="^Default process group has not been initialized, please make sure to call"
+            ValueError, match="Default process group has not been initialized, please make sure to call"
         ):
             ask()
     with pytest.raises(AssertionError, match="Process group cannot be None"):
@@ -158,7 +158,7 @@ def test_stores(kind: str, tmp_path: Path):
     store.set_timeout(SHORT)
     store.set("a", "é")
     assert (store.get("a"), store.add("n", 3), store.add("n", 2), store.get("n")) == ("é".encode(), 3, 5, b"5")
-    with pytest.raises(dist.DistStoreError, match="(?i)wait timeout"):
+    with pytest.raises(dist.DistStoreError, match=r"(?i)wait timeout"):
         store.get("b")
     assert (store.check(["a", "n"]), store.check(["a", "b"])) == (True, False)
     assert (store.delete_key("a"), store.delete_key("a")) == (True, False)
@@ -204,7 +204,7 @@ def test_conversion_keeps_parameters(world: None):
 
 def test_spawn():
     mp.spawn(fail, ("no",), nprocs=1)
-    with pytest.raises(mp.ProcessRaisedException, match="Process 1 terminated(.|\\n)*KeyError"):
+    with pytest.raises(mp.ProcessRaisedException, match=r"Process 1 terminated(.|\n)*KeyError"):
         mp.spawn(fail, ("raise",), nprocs=2)
     with pytest.raises(mp.ProcessExitedException, match="process 1 terminated with exit code 4") as caught:
         mp.spawn(fail, ("exit",), nprocs=2)

@@ -125,6 +125,25 @@ def unused(rank: int, size: int, compiled: bool) -> None:
     assert weights[2] is None
 
 
+def groups_in_one_program(rank: int, size: int) -> None:
+    """Rows and columns of a grid of processes, and all of them, in one compiled program."""
+    row, _ = dist.new_subgroups(2)
+    column, _ = dist.new_subgroups_by_enumeration([range(k, size, 2) for k in range(2)])
+    functional = dist.nn.functional
+
+    def f(x: Any) -> Any:
+        along, across = functional.all_reduce(x, group=row), functional.all_reduce(x * 2, group=column)
+        gathered = torch.stack(functional.all_gather(x, group=column)).sum(0)
+        sent = functional.broadcast(x, rank % 2, group=column)
+        return (along + across + functional.all_reduce(x) + 3 * gathered + 5 * sent).sum()
+
+    x = torch.full((3,), rank + 1.0, requires_grad=True)
+    f(x).backward()
+    expected, x.grad = x.grad.clone(), None
+    graphc.compile(f)(x).backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected.numpy())
+
+
 def errors(rank: int, size: int) -> list[str]:
     """The messages of what goes wrong."""
     found = []
@@ -161,6 +180,7 @@ def main() -> None:
     unused(rank, size, compiled=False)
     unused(rank, size, compiled=True)
     buffers(rank, size)
+    groups_in_one_program(rank, size)
     keep(sys.argv[1], rank, errors(rank, size))
     dist.destroy_process_group()
 

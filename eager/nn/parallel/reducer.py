@@ -27,8 +27,8 @@ UNFINISHED = (
     "passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by "
     "\nmaking sure all `forward` function outputs participate in calculating loss. \nIf you already have done the "
     "above, then the distributed data parallel module wasn't able to locate the output tensors in the return value of "
-    "your module's `forward` function. Please include the loss function and the structure of the return value of `forward` "
-    "of your module when reporting this issue (e.g. list, dict, iterable).\n"
+    "your module's `forward` function. Please include the loss function and the structure of the return value of "
+    "`forward` of your module when reporting this issue (e.g. list, dict, iterable).\n"
     "Parameters which did not receive grad for rank {rank}: {names}\n"
     "Parameter indices which did not receive grad for rank {rank}: {indices}"
 )
