@@ -25,6 +25,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "run": Command("run a PyTorch program, unchanged, over eager", "running", "add_run", "run"),
+    "launch": Command("start the processes of a job, and watch them", "launching", "add_launch", "run"),
     "show": Command("print a saved graph as text", "graphs", "add_show", "show"),
     "export": Command("write a saved graph in another format", "graphs", "add_export", "export"),
     "optimize": Command("optimize a graph or function, and say what was done", "optimizing", "add_explain", "optimize"),

@@ -27,12 +27,13 @@ GRAPHC = (
     "autodiff", "rewrite", "normal", "facts",
     "sharding",
     "capture",  # above autodiff: backward() inside a traced function is that transform
-    "passes", "audit", "lowering", "footprint", "explaining", "execution", "compiling", "session", "running",
+    "passes", "audit", "lowering", "footprint", "explaining", "execution", "compiling", "session", "running", "launch",
     "targets",
 )  # fmt: skip
 EAGER = (
-    "return_types", "core", "engine", "functional", "rng", "random", "checkpoints", "linalg", "func", "profiling",
-    "autograd", "nn", "distributions", "signal", "optim", "utils", "backends", "surface", "amp", "cpu", "cuda",
+    "return_types", "core", "engine", "functional", "processes", "rng", "random", "checkpoints", "linalg", "func",
+    "profiling", "autograd", "nn", "distributions", "signal", "optim", "utils", "backends", "surface", "amp", "cpu",
+    "cuda", "multiprocessing",
 )  # fmt: skip
 COMPARE = (
     "environment", "judging", "layouts", "cases", "locating", "modes", "checking", "declared", "fuzzing",
@@ -82,6 +83,7 @@ EXCEPTIONS: dict[str, tuple[str, str]] = {
     "eager.nn.module": ("eager.compiler", "Module.compile is torch.compile of its forward"),
     "eager.compiler": ("graphc", "torch.compile compiles by graphc.compile"),
     "graphc.commands.compared": ("compare", "`graphc check`, `localize` and `bench` are commands of compare"),
+    "eager.processes.world": ("graphc.lowering", "init_process_group joins processes by JAX's runtime"),
     "eager.utils.tensorboard.writer": ("graphc.capture", "SummaryWriter.add_graph draws a traced model"),
 }
 

@@ -33,7 +33,7 @@ PATTERNS: tuple[tuple[str, str, str], ...] = (
     (
         "several machines or devices",
         "`graphc.lower` shards a program over devices",
-        r"is_distributed|RRefType|SyncBatchNorm|batch_norm_(gather_stats\w*|\w*elemt|stats|update_stats|"
+        r"is_distributed|RRefType|batch_norm_(gather_stats\w*|\w*elemt|stats|update_stats|"
         r"backward_reduce)",
     ),
     (
@@ -123,11 +123,11 @@ _DEVICES = 'all results are the CPU\'s; `graphc.compile(fn, device="gpu")` runs 
 MODULES: dict[str, str] = {
     **dict.fromkeys("_C _inductor _functorch _export fx export package".split(), _COMPILER),
     "onnx": "`graphc.export(graph)` writes a portable program, `graphc.stablehlo(graph)` its text",
-    "distributed": "`torch.utils.data.DistributedSampler`, which splits a dataset: each process runs alone",
+    "distributed": "`torch.distributed` has process groups, collectives, messages and stores",
     **dict.fromkeys("quantization ao".split(), "`.to(dtype)`: dtypes are NumPy's, without quantized ones"),
     "sparse": "`index_add` and `scatter_add`, which sum at indices: all tensors are dense",
     "nested": "pad with `torch.nn.utils.rnn.pad_sequence`, and pass a mask",
-    "multiprocessing": "Python's `multiprocessing`; send `tensor.numpy()`",
+    "multiprocessing": "Python's `multiprocessing`, and `spawn`: what goes from one process to another is copied",
     "futures": "Python's `concurrent.futures`",
     "overrides": "`torch.autograd.Function` defines operations, `isinstance(x, torch.Tensor)` tests for tensors",
     **dict.fromkeys("classes".split(), "`graphc.ops.op(...)` declares an operation for both modes"),

@@ -24,6 +24,7 @@ from graphc.lowering.elimination import nan_kept
 from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.keys import key_of
 from graphc.lowering.layouts import channels_last
+from graphc.lowering.processes import across
 from graphc.lowering.sharding import Placing
 from graphc.lowering.source import Source
 from graphc.lowering.stages import (
@@ -99,7 +100,7 @@ class Executable:
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
         self._placing = None if layout is None else Placing(layout, device)
         self._kept = [graph.outputs.index(id) for id in once.outputs]  # which output each of the program is
-        self._device = None if device is None or layout is not None else jax.devices(device)[0]
+        self._device = None if device is None or layout is not None else jax.local_devices(backend=device)[0]
         if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
         if (self._device or default_device()).platform != "cpu":
@@ -113,6 +114,7 @@ class Executable:
         self._spread = None if distinct else itemgetter(*places, *([len(unique)] if self.fails else []))
         self._options: Any = options_of(strict)
         self._precision = matmul_precision()
+        self._across = across(graph)
         self._wide = is_wide(graph)
         self._places: Any = tuple(np.int32(place) for place in self._program.places)
         self._plain = not self._wide and self._device is None and distinct and not self._places and layout is None
@@ -141,10 +143,10 @@ class Executable:
 
         placing = self._placing
         kept = {} if placing is None else placing.options(len(self._places), self._kept, self.fails)
-
+        found = plain if self._precision is None else function
         # every argument is used or not as the program says: an unused one must not shift the donated positions
         return jax.jit(
-            plain if self._precision is None else function,
+            self._across.function(found) if self._across is not None else found,
             donate_argnums=self.donated,
             compiler_options=options,
             keep_unused=True,
@@ -205,7 +207,8 @@ class Executable:
         """What `dispatch` does, on whatever devices the arrays lie."""
         with self._context():
             given = arrays if self._placing is None else self._placing.put(arrays)
-            outputs = self._jitted(*given, *map(np.asarray, self._places))
+            run = self._jitted if self._across is None else self._across.program(self._jitted)
+            outputs = run(*given, *map(np.asarray, self._places))
         return outputs if self._spread is None else self._spread(outputs)
 
     def _placed_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
@@ -296,7 +299,7 @@ class Executable:
         with Announced(self.graph), setting(self._wide, self._device):
             start = time.perf_counter()
             device = self._device or default_device()
-            key = self._key(device) if cache.in_use() else None
+            key = self._key(device) if cache.in_use() and self._across is None else None
             program = None if key is None else cache.load(key, device)
             if program is not None:
                 self.seconds = {"load": time.perf_counter() - start}
@@ -311,7 +314,8 @@ class Executable:
                 learn(len(self.graph), self.seconds["xla"])
                 if key is not None and self.seconds["xla"] >= cache.WORTHWHILE:
                     cache.store(key, program, device)
-            self._run = self._compiled = program
+            self._compiled = program
+            self._run = program if self._across is None else self._across.program(program)
             self._places = tuple(jax.device_put(place, device) for place in self._places)
         return self.seconds
 
@@ -338,7 +342,9 @@ class Executable:
             return self._compilation()
 
     def _compilation(self) -> Compilation:
-        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in (*self.graph.input_avals(), *self._places)]
+        sharding = None if self._across is None else self._across.sharding
+        avals = (*self.graph.input_avals(), *self._places)
+        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in avals]
         if self._placing is not None:
             structs[: len(self.graph.inputs)] = self._placing.structs(self.graph.input_avals())
         with half_precision(self.graph), self._context():

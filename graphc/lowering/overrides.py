@@ -9,7 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphc.lowering import barriers, bits, control, draws, matrices, orders, sharding, sorting, special, strided
+from graphc.lowering import (
+    barriers,
+    bits,
+    collectives,
+    control,
+    draws,
+    matrices,
+    orders,
+    sharding,
+    sorting,
+    special,
+    strided,
+)
 from graphc.lowering.windows import WINDOWS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.rules import accumulation_dtype
@@ -60,6 +72,7 @@ def cumsum(x: Any, axis: int, reverse: bool) -> Any:
 OVERRIDES: dict[str, Callable[..., Any]] = {
     **barriers.OVERRIDES,
     **bits.OVERRIDES,
+    **collectives.OVERRIDES,
     **control.OVERRIDES,
     **draws.OVERRIDES,
     **matrices.OVERRIDES,

@@ -5,6 +5,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     barriers,
     bessel,
     bits,
+    collectives,
     compare,
     complexes,
     control,

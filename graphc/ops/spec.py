@@ -44,6 +44,7 @@ class Trait(enum.Flag):
     CONTRACTS = enum.auto()  # sums of products, which devices make of 16-bit operands with wider sums by themselves
     MOVES = enum.auto()  # computes nothing: up to its sign, each element is one of an operand's, or 0
     LITERAL = enum.auto()  # holds numbers among its parameters
+    COMMUNICATES = enum.auto()  # waits for other processes, which do the same in the same order
     BITS = enum.auto()  # what it computes depends on how its operands are represented: on the sign of nan, on bytes
 
 

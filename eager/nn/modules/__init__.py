@@ -20,6 +20,7 @@ from eager.nn.modules import (
     pooling,
     rnn,
     sparse,
+    sync_batchnorm,
     transformer,
 )
 from eager.nn.modules import module as module
@@ -42,10 +43,11 @@ from eager.nn.modules.parameter_containers import *  # noqa: F403
 from eager.nn.modules.pooling import *  # noqa: F403
 from eager.nn.modules.rnn import *  # noqa: F403
 from eager.nn.modules.sparse import *  # noqa: F403
+from eager.nn.modules.sync_batchnorm import *  # noqa: F403
 from eager.nn.modules.transformer import *  # noqa: F403
 
 _FAMILIES = (
-    activation, adaptive, attention, linear, batchnorm, cells, container, conv, dropout, sparse,
+    activation, adaptive, attention, linear, batchnorm, sync_batchnorm, cells, container, conv, dropout, sparse,
     images, lazy_layers, loss, normalization, padding, parameter_containers, pooling, rnn, transformer,
 )  # fmt: skip
 __all__ = [name for family in _FAMILIES for name in family.__all__]  # pyright: ignore[reportUnsupportedDunderAll]

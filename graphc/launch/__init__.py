@@ -1,0 +1,1 @@
+"""Starts the processes of a job, watches them, and ends all when one fails: `python -m graphc.launch`."""
