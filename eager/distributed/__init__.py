@@ -30,7 +30,6 @@ __all__ = [
     "is_available", "is_gloo_available", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", *_WHERE,
 ]  # fmt: skip
 __getattr__, __dir__ = lazy(__name__, _WHERE, ("checkpoint", "device_mesh", "fsdp", "nn", "tensor"))
-explain(__name__)
 
 
 def is_available() -> bool:
