@@ -15,6 +15,7 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import on_arrays
+from eager.core.placed import Placed, put
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.anomaly import explained
@@ -70,7 +71,12 @@ def gradients(
         if any(id(p) in wanted or id(p) in through for p in tape.parents_of(node)):
             through.add(id(node))
     # under an interpreter (vmap) the cotangents are no arrays
-    on_tensors = create_graph or state.anomaly.enabled or not all(map(on_arrays, outputs))
+    on_tensors = (
+        create_graph
+        or state.anomaly.enabled
+        or not all(map(on_arrays, outputs))
+        or any(node[tape.ABOUT].crosses for node in nodes)
+    )
     carried = TENSORS if on_tensors else ARRAYS
     found: dict[int, Tensor] = {}
     with tape.lock, set_grad_enabled(create_graph):
@@ -132,9 +138,17 @@ def _tensors_on(node: tape.Node, g: Any, hooked: hooks.Hooked | None) -> None:
             shares = hooked.leaving(node, shares, g)
         for number, (parent, d) in enumerate(zip(node[tape.PARENTS :], shares, strict=True)):
             if parent is not None and d is not None:
+                if not node[tape.ABOUT].crosses:
+                    d = beside(d, g)
                 if state.anomaly.enabled and state.anomaly.check_nan:
                     check_nan(node, number, d)
                 _give(parent, d)
+
+
+def beside(d: Tensor, g: Any) -> Tensor:
+    """The share `d` where the cotangent `g` is, if the gradient rule has made it of constants."""
+    like = next((x for x in tape.by_output(g) if x is not None and x._d.__class__ is Placed), None)
+    return Tensor._wrap(put(d._d, like._d.device)) if like is not None and d._d.__class__ is np.ndarray else d
 
 
 class Carried(NamedTuple):
@@ -204,6 +218,6 @@ def with_node(array: Any, node: tape.Node | None) -> Tensor | None:
 
 def check_nan(node: tape.Node, number: int, d: Tensor) -> None:
     """Raise RuntimeError if `d`, what `node` gives its parent `number`, has a nan."""
-    array = d._array()
+    array = d._known()
     if array.dtype.kind in "fc" and np.isnan(array).any():
         raise RuntimeError(f"Function '{tape.name_of(node)}' returned nan values in its {number}th output.")

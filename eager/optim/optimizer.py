@@ -18,7 +18,7 @@ import numpy as np
 
 from eager.core.grad_mode import enable_grad, no_grad
 from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting, on_arrays
-from eager.core.meta import is_meta
+from eager.core.placed import filled, is_elsewhere
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.complexes import view_as_complex, view_as_real
@@ -370,8 +370,8 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
 
 def like(parameter: Tensor, value: float = 0) -> Tensor:
     """A new state tensor of the shape and dtype of `parameter`."""
-    if is_meta(parameter):
-        return Tensor._wrap(parameter._d)
+    if is_elsewhere(parameter):
+        return Tensor._wrap(filled(parameter._d.shape, parameter._dtype(), value, parameter._d))
     return zeros(parameter._d.shape, parameter._dtype(), value)
 
 

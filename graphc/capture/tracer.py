@@ -36,7 +36,6 @@ from graphc.capture.sources import (
     Lifted,
     MemoryOf,
     Returned,
-    Step,
 )
 from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.storage.layouts import Layouts
@@ -49,6 +48,7 @@ from graphc.ir import Builder, Graph, Ref, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import UINT8, is_inexact
+from graphc.ops.steps import Step
 from graphc.ops.strides import strides_of
 
 _STOP, _CLONE, _INDEX, _FULL = OPS["stop_gradient"], OPS["clone"], OPS["index"], OPS["full"]

@@ -1,0 +1,58 @@
+"""Tensors that go from one device to another, and their gradients, which go back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from eager.core import tape
+from eager.core.devices import CPU, device
+from eager.core.grad_mode import set_grad_enabled
+from eager.core.meta import NO_DATA, Meta
+from eager.core.placed import is_elsewhere, put
+from eager.core.state import grad_enabled
+from eager.core.tensor import Tensor
+from eager.engine import walks
+
+_crossings: list[bool] = []  # not empty once a tensor with a history has gone from one device to another
+
+
+def transferred(t: Tensor, where: device) -> Tensor:
+    """`t` on the device `where`, a name that `check_device` has returned; itself, if it is there.
+
+    NotImplementedError for a tensor without values that should get some.
+    """
+    source = t.device
+    if where is source:
+        return t
+    if source.type == "meta":
+        raise NotImplementedError(NO_DATA)
+    if where.type == "meta":
+        made = Tensor._wrap(Meta(t._d.shape, t._dtype()))
+        return made.requires_grad_() if t._n is not None and not grad_enabled() else made
+    data: Any = t._d if is_elsewhere(t) else t._array()
+    result = Tensor._wrap(data.values if where is CPU else put(data, where))
+    if t._n is not None and grad_enabled():
+        _crossings[:] = [True]
+        result._n = tape.new_node(_CROSSING, [source], t._n)
+    return result
+
+
+def lies_elsewhere(outputs: Sequence[Tensor]) -> bool:
+    """Whether gradients of `outputs` are to be computed on Tensors: some of the way back is on another device."""
+    if any(map(is_elsewhere, outputs)):
+        return True
+    return bool(_crossings) and any(node[tape.ABOUT].crosses for node in walks.reachable([t._n for t in outputs]))
+
+
+def _back(node: tape.Node, g: Tensor) -> list[Tensor]:
+    with set_grad_enabled(grad_enabled()):
+        return [transferred(g, node[tape.SAVED][0])]
+
+
+def _on_arrays(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
+    (moved,) = _back(node, Tensor._wrap(g))
+    tape.give(node[tape.PARENTS], moved._array(), heap)
+
+
+_CROSSING = tape.Backward(_on_arrays, "ToCopyBackward0", on_tensors=_back, crosses=True)
