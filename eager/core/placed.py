@@ -20,8 +20,8 @@ from eager.core.runtime import runtime
 from graphc.ops.aval import Aval, results_of
 from graphc.ops.spec import Op
 from graphc.ops.stand_in import StandIn
-from graphc.ops.steps import REPEATED, Step, may_repeat, place_of_view, steps_of
-from graphc.ops.strides import Strides, row_major
+from graphc.ops.steps import REPEATED, Step, may_repeat, place_of_view, steps_of, strides_of_pointwise
+from graphc.ops.strides import Strides, row_major, strides_of
 
 DIFFERENT = "Expected all tensors to be on the same device, but found at least two devices, {} and {}!"
 ODD_ONE = (
@@ -224,4 +224,8 @@ def run(op: Op, data: Sequence[Any], params: dict[str, Any], where: device) -> l
     results = results_of(runtime().run(op, arrays, params))
     if op.view and data[0].__class__ is Placed and (view := data[0].view(op, params, results[0])) is not None:
         return [view]
-    return [Placed(array, where) for array in results]
+    stride = None
+    if op.pointwise:
+        lie = [x.stride if x.__class__ is Placed else strides_of(x) for x in data]
+        stride = strides_of_pointwise([x.shape for x in data], lie, tuple(results[0].shape))
+    return [Placed(array, where, stride=stride) for array in results]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import os
 import sys
@@ -48,12 +47,17 @@ class Runtime(Protocol):
         ...
 
 
-@functools.cache
-def runtime() -> Runtime:
-    """JAX's devices."""
-    from graphc.lowering import runtime as found
+loaded: Runtime | None = None  # the runtime in use, once there is one
 
-    return found
+
+def runtime() -> Runtime:
+    """What runs ops on devices: JAX, unless another runtime has been put in its place."""
+    global loaded
+    if loaded is None:
+        from graphc.lowering import runtime as found
+
+        loaded = found
+    return loaded
 
 
 def devices(kind: str) -> Sequence[Any]:
@@ -61,7 +65,7 @@ def devices(kind: str) -> Sequence[Any]:
 
     JAX is not loaded to learn that there are no accelerators: scripts ask that first of all.
     """
-    return runtime().devices(kind) if kind == "xla" or _may_have_accelerators() else ()
+    return runtime().devices(kind) if loaded is not None or kind == "xla" or _may_have_accelerators() else ()
 
 
 def _may_have_accelerators() -> bool:

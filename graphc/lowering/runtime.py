@@ -56,6 +56,7 @@ def wait(array: Any) -> None:
 
 def run(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """The result of `op`, or a tuple of its results, on arrays already promoted. Raises what its check does."""
+    params = {name: _plain(value) for name, value in params.items()}
     program = _of_op(op, _key(params), tuple(map(aval_of, operands)), _platform(operands), _Held(params))
     try:
         found = _results(program, operands)
@@ -155,6 +156,11 @@ def _platform(operands: Sequence[Any]) -> str | None:
 
 def _steps_key(steps: Sequence[Step]) -> Any:
     return tuple((step.op, _key(step.params)) for step in steps)
+
+
+def _plain(value: Any) -> Any:
+    """A parameter with tuples in place of sizes of tensors, which source text does not have."""
+    return tuple(map(_plain, value)) if isinstance(value, tuple) else value
 
 
 def _key(value: Any) -> Any:

@@ -17,7 +17,7 @@ from graphc.ops.dims import has_dim
 from graphc.ops.interpret import with_defaults
 from graphc.ops.lens import Lens
 from graphc.ops.spec import OPS, Op, Trait
-from graphc.ops.strides import Place, Strides, row_major, strides_of
+from graphc.ops.strides import Place, Strides, normal, row_major, strides_of
 
 Emit = Callable[[Op, Sequence[Any], Any], Any]  # runs an op on promoted operands, with complete parameters
 
@@ -98,6 +98,22 @@ def place_of_view(op: Op, params: Any, shape: tuple[int, ...], strides: Strides,
     view = op.kernel(x, **params)
     apart = view.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
     return strides_of(view), apart // view.itemsize
+
+
+def strides_of_pointwise(
+    shapes: Sequence[tuple[int, ...]], strides: Sequence[Strides], shape: tuple[int, ...]
+) -> Strides:
+    """The strides of what a pointwise kernel makes of arrays that lie so: it keeps the order of their dims."""
+    if all(s is None for s in strides) or 0 in shape:
+        return None
+    memory = np.zeros(1, np.int8)
+    few = [tuple(min(n, 2) for n in s) for s in shapes]  # enough to see an order
+    given = zip(few, shapes, strides, strict=True)
+    arrays: list[Any] = [as_strided(memory, small, steps or row_major(s)) for small, s, steps in given]
+    made: np.ndarray = np.nditer([*arrays, None], flags=["reduce_ok"]).operands[-1]  # which reads no element
+    order = sorted(range(made.ndim), key=lambda axis: -made.strides[axis])
+    found = dict(zip(order, row_major(tuple(shape[axis] for axis in order)), strict=True))
+    return normal(shape, tuple(found[axis] for axis in range(len(shape))))
 
 
 def steps_of(op: Op, params: Any, aval: Aval) -> tuple[Step, ...]:
