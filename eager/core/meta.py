@@ -6,6 +6,7 @@ row-major.
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import sys
@@ -79,7 +80,10 @@ def is_of_caller() -> Callable[[Any], bool]:
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and _is_library(frame.f_back.f_code.co_filename):
         frame = frame.f_back
-    given = flatten(list(frame.f_locals.values()))[0]
+    code, given = frame.f_code, frame.f_locals
+    varied = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + varied]
+    given = flatten([given[name] for name in names if name in given])[0]
     modules = [x for x in given if hasattr(x, "parameters") and hasattr(x, "buffers")]
     given += [t for module in modules for t in (*module.parameters(), *module.buffers())]
     owners = {id(storage_of(t._d)) for t in given if isinstance(getattr(t, "_d", None), np.ndarray)}

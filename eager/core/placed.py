@@ -21,7 +21,7 @@ from graphc.ops.aval import Aval, results_of
 from graphc.ops.spec import Op
 from graphc.ops.stand_in import StandIn
 from graphc.ops.steps import REPEATED, Step, may_repeat, place_of_view, steps_of, strides_of_pointwise
-from graphc.ops.strides import Strides, row_major, strides_of
+from graphc.ops.strides import Strides, normal, row_major, strides_of
 
 DIFFERENT = "Expected all tensors to be on the same device, but found at least two devices, {} and {}!"
 ODD_ONE = (
@@ -33,13 +33,18 @@ ON_HOST = "this operation computes in the memory of the CPU, and its tensor is o
 
 @final
 class Memory:
-    """What tensors on a device share: `array`, its present value; `version`, the number of writes to it."""
+    """What tensors on a device share.
 
-    __slots__ = ("__weakref__", "array", "version")
+    array    its present value
+    stride   how it would lie there if it were PyTorch's; None if row-major
+    version  the number of writes to it
+    """
+
+    __slots__ = ("__weakref__", "array", "stride", "version")
     base = None  # it owns itself
 
-    def __init__(self, array: Any):
-        self.array = array
+    def __init__(self, array: Any, stride: Strides):
+        self.array, self.stride = array, stride
         self.version = 0
 
 
@@ -56,7 +61,7 @@ class Placed(StandIn):
 
     def __init__(self, array: Any, where: device, memory: Memory | None = None, steps: tuple[Step, ...] = (),
                  stride: Strides = None, offset: int = 0):  # fmt: skip
-        self.memory = memory if memory is not None else Memory(array)
+        self.memory = memory if memory is not None else Memory(array, stride)
         self.shape: tuple[int, ...] = tuple(array.shape)
         self.numpy_dtype = np.dtype(array.dtype)
         self.device, self.steps, self.stride, self.offset = where, steps, stride, offset
@@ -102,9 +107,16 @@ class Placed(StandIn):
         ratio = self.numpy_dtype.itemsize / np.dtype(array.dtype).itemsize
         return Placed(array, self.device, self.memory, steps, stride, int(self.offset * ratio) + (apart or 0))
 
+    def shown(self, op: Op, params: dict[str, Any], size: tuple[int, ...], stride: tuple[int, ...],
+              offset: int) -> Placed:  # fmt: skip
+        """What `op` shows of the whole memory, which lies so."""
+        steps = (Step(op, params),)
+        array = runtime().read(self.memory.array, steps)
+        return Placed(array, self.device, self.memory, steps, normal(size, stride), offset)
+
     def alone(self) -> Placed:
         """The same values in a memory of their own."""
-        return Placed(self.array, self.device)
+        return Placed(self.array, self.device, stride=dense(self.shape, self.stride))
 
     def geometry(self, base: Placed) -> dict[str, Any]:
         """Where this lies in the memory of `base`, as parameters of `as_strided`."""
@@ -136,8 +148,14 @@ def _rebuilt(values: np.ndarray, where: str) -> Placed:
 
 def put(data: Any, where: device) -> Placed:
     """The values of an ndarray, or a Placed, in new memory on the device `where`."""
-    found = runtime().put(data.array if data.__class__ is Placed else data, backing(where))
-    return Placed(found, where)
+    placed = data.__class__ is Placed
+    found = runtime().put(data.array if placed else data, backing(where))
+    return Placed(found, where, stride=dense(tuple(data.shape), data.stride if placed else strides_of(data)))
+
+
+def dense(shape: tuple[int, ...], strides: Strides) -> Strides:
+    """The strides of a copy, which keeps the order of the dims."""
+    return strides_of_pointwise([shape], [strides], shape)
 
 
 def backing(where: device) -> Any:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from eager.core import tape
 from eager.core.devices import CPU, device
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.meta import NO_DATA, Meta
-from eager.core.placed import is_elsewhere, put
+from eager.core.placed import is_elsewhere, is_placed, put
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
-from eager.engine import walks
 
 _crossings: list[bool] = []  # not empty once a tensor with a history has gone from one device to another
 
@@ -38,11 +36,14 @@ def transferred(t: Tensor, where: device) -> Tensor:
     return result
 
 
-def lies_elsewhere(outputs: Sequence[Tensor]) -> bool:
-    """Whether gradients of `outputs` are to be computed on Tensors: some of the way back is on another device."""
-    if any(map(is_elsewhere, outputs)):
-        return True
-    return bool(_crossings) and any(node[tape.ABOUT].crosses for node in walks.reachable([t._n for t in outputs]))
+def any_crossings() -> bool:
+    """Whether a tensor with a history has gone from one device to another in this process."""
+    return bool(_crossings)
+
+
+def beside(made: Tensor, like: Tensor) -> Tensor:
+    """`made`, of constants, on the device of the tensor `like` if its values are on one."""
+    return transferred(made, like.device) if is_placed(like) and not is_elsewhere(made) else made
 
 
 def _back(node: tape.Node, g: Tensor) -> list[Tensor]:

@@ -18,7 +18,7 @@ from eager.core.tensor import Tensor
 from eager.core.views import check_plain_write, check_recorded_write
 from eager.engine import dispatch, inplace, walks
 from eager.engine.backward import accumulate, node_of
-from eager.engine.crossing import lies_elsewhere, transferred
+from eager.engine.crossing import beside, transferred
 from eager.engine.hooks import RemovableHandle, hooked
 from eager.engine.language import E
 from graphc.ops.dtypes import FLOAT64
@@ -82,7 +82,7 @@ class Immediate(Interpreter):
         if create_graph:
             warnings.warn(CYCLE, UserWarning, stacklevel=3)
         # and within another walk, which may have given gradients to nodes that this one visits
-        if create_graph or inputs is not None or state.anomaly.enabled or tape.walks or lies_elsewhere(outputs):
+        if create_graph or inputs is not None or state.anomaly.enabled or tape.walks or walks.lies_elsewhere(outputs):
             targets = walks.leaf_nodes(outputs) if inputs is None else [node_of(t) for t in inputs]
             for node, g in zip(targets, walks.gradients(outputs, cotangents, targets, keep, create_graph), strict=True):
                 if g is not None:
@@ -132,8 +132,8 @@ class Immediate(Interpreter):
         return Tensor._wrap(drawn if like is None or not is_placed(like) else put(drawn, like.device))
 
     def drawn(self, sampler: Any, inputs: Sequence[Tensor], generator: Any) -> Tensor:
-        values = sampler.draw(generator, *[x._array() for x in inputs])
-        return Tensor._wrap(np.asarray(values, inputs[0]._dtype()))
+        values = sampler.draw(generator, *[x._read() for x in inputs])
+        return beside(Tensor._wrap(np.asarray(values, inputs[0]._dtype())), inputs[0])
 
 
 IMMEDIATE.__class__ = Immediate  # the instance is of core, which cannot do all this

@@ -15,10 +15,11 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import on_arrays
-from eager.core.placed import Placed, put
+from eager.core.placed import is_elsewhere
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.anomaly import explained
+from eager.engine.crossing import any_crossings, beside
 from eager.engine.language import E
 from graphc.ops.gradient import names_of_results, share
 
@@ -46,6 +47,13 @@ def visited() -> set[int]:
     """The ids of the nodes that the walk going on visits."""
     walk = tape.walks[-1]
     return walk if isinstance(walk, set) else {id(node) for node in reachable(walk)}
+
+
+def lies_elsewhere(outputs: Sequence[Tensor]) -> bool:
+    """Whether gradients of `outputs` are to be computed on Tensors: some of the way back is on another device."""
+    if any(map(is_elsewhere, outputs)):
+        return True
+    return any_crossings() and any(node[tape.ABOUT].crosses for node in reachable([t._n for t in outputs]))
 
 
 def leaf_nodes(outputs: Sequence[Tensor]) -> list[tape.Node]:
@@ -138,17 +146,11 @@ def _tensors_on(node: tape.Node, g: Any, hooked: hooks.Hooked | None) -> None:
             shares = hooked.leaving(node, shares, g)
         for number, (parent, d) in enumerate(zip(node[tape.PARENTS :], shares, strict=True)):
             if parent is not None and d is not None:
-                if not node[tape.ABOUT].crosses:
-                    d = beside(d, g)
+                if not node[tape.ABOUT].crosses:  # else a rule may make it of constants
+                    d = beside(d, next(x for x in tape.by_output(g) if x is not None))
                 if state.anomaly.enabled and state.anomaly.check_nan:
                     check_nan(node, number, d)
                 _give(parent, d)
-
-
-def beside(d: Tensor, g: Any) -> Tensor:
-    """The share `d` where the cotangent `g` is, if the gradient rule has made it of constants."""
-    like = next((x for x in tape.by_output(g) if x is not None and x._d.__class__ is Placed), None)
-    return Tensor._wrap(put(d._d, like._d.device)) if like is not None and d._d.__class__ is np.ndarray else d
 
 
 class Carried(NamedTuple):
