@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from eager.core import state
+from eager.core.devices import CPU, device
 from eager.core.placed import data_of, is_elsewhere
 
 NOT_LEAF_GRAD = (
@@ -35,6 +36,10 @@ class Interpreter:
 
     immediate = True
     capturing = False
+    device = CPU  # of tensors that are traced
+
+    def moved(self, tensor: Any, where: device) -> Any:
+        """`tensor` on another device, in the program that is being traced; None if that is to be done now."""
 
     def apply(self, op: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """Run `op` on Tensors and Python scalars; returns a Tensor, or a tuple of them."""

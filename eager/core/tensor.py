@@ -181,7 +181,10 @@ class Tensor(TensorMethods):
     @property
     def device(self) -> device:
         """Where the elements are: the CPU, a device such as "cuda:0", or "meta" for a tensor without values."""
-        return CPU if self._d.__class__ is np.ndarray else device_of(self)
+        data = self._d
+        if data.__class__ is np.ndarray:
+            return CPU
+        return current_interpreter().device if data.captured else device_of(self)
 
     def __len__(self) -> int:
         if not self._d.shape:

@@ -7,6 +7,7 @@ from typing import Any
 from eager.core import tape
 from eager.core.devices import CPU, device
 from eager.core.grad_mode import set_grad_enabled
+from eager.core.interpreter import current_interpreter
 from eager.core.meta import NO_DATA, Meta
 from eager.core.placed import is_elsewhere, is_placed, put
 from eager.core.state import grad_enabled
@@ -23,6 +24,8 @@ def transferred(t: Tensor, where: device) -> Tensor:
     source = t.device
     if where is source:
         return t
+    if not current_interpreter().immediate and (moved := current_interpreter().moved(t, where)) is not None:
+        return moved
     if source.type == "meta":
         raise NotImplementedError(NO_DATA)
     if where.type == "meta":

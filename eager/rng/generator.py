@@ -35,6 +35,7 @@ DRAWN_WHILE_RUNNING = (
     "numbers of this distribution are drawn while a program runs, and the generator of a device cannot do that.\n"
     "Remedy: draw them outside the compiled function, or on the CPU."
 )
+_DEVICE_STATE = np.dtype([("seed", "<u8"), ("draws", "<u8")])
 STATE = np.dtype(
     [
         ("seed", "<u8"), ("left", "<i4"), ("seeded", "<i4"), ("next", "<u8"), ("words", "<u8", WORDS),
@@ -42,7 +43,6 @@ STATE = np.dtype(
         ("next_float", "<f4"), ("has_float", "?"), ("", "V3"),
     ]
 )  # fmt: skip
-_DEVICE_STATE = np.dtype([("seed", "<u8"), ("draws", "<u8")])
 SEEDED = STATE.fields["seeded"][1]  # type: ignore[index]  # where a state has a byte that is not 0
 SEEDING_IS_NOT_CAPTURED = (
     "{what} cannot be captured in a graph: it would happen once, while tracing, and not at each call.\n"
@@ -396,7 +396,6 @@ _DEVICE_DRAWN_WHILE_RUNNING = (
     "numbers of this distribution are drawn while a program runs, and the generator of a device cannot do that.\n"
     "Remedy: draw them outside the compiled function, or on the CPU."
 )
-STATE = np.dtype([("seed", "<u8"), ("draws", "<u8")])
 
 
 def _part(dtype: np.dtype) -> np.dtype:

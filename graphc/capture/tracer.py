@@ -25,6 +25,7 @@ from graphc.capture.concretization import Concretization
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
 from graphc.capture.number import Number, Numbers, fix_numbers, without_numbers
+from graphc.capture.placement import Placement
 from graphc.capture.sources import (
     Argument,
     Captured,
@@ -65,6 +66,7 @@ LOOPS: dict[str, Callable[..., Any]] = {}  # made of tracers: `graphc.capture.tr
     "autograd": "backward custom get_grad gradients has_leaves retain set_grad",
     "autograd.hooks": "hook hook_after",
     "numbers": "tensor_of",
+    "placement": "device moved",
 })  # fmt: skip
 class Tracer(Interpreter):
     """See `eager.core.interpreter.Interpreter` for the methods that tensors call.
@@ -95,6 +97,7 @@ class Tracer(Interpreter):
         builder.reader = self.concretization
         self.layouts = Layouts(builder, state.memories, self.concretization.layout_of_input)
         self.numbers = Numbers(self)
+        self.placement = Placement(state)
         self.autograd = Autograd(state, self)
 
     # --- tensors and symbols

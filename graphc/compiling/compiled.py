@@ -147,11 +147,13 @@ class Compiled(Generic[P, R_co]):
 
     def _runner(self, program: Program, tensors: list[Tensor], backend: str = "") -> Runner:
         wanted = backend or ("numpy" if self._backend == "auto" else self._backend)
+        if program.device is not None:
+            wanted = "jax"
         return Runner(program, tensors, self._device, self._settings, wanted)
 
     def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
         """Let a new program change its backend, if it may."""
-        if self._backend == "auto":
+        if self._backend == "auto" and made.program.device is None:
             made.choice = Choice(made.runner, made.program, functools.partial(self._runner, backend="jax"))
 
     def _ask(self, found: Specialization, call: Call) -> None:

@@ -11,7 +11,9 @@ import numpy as np
 from eager import autograd
 from eager.core import state, tape
 from eager.core.interpreter import IMMEDIATE, interpreting
+from eager.core.placed import Placed, is_placed
 from eager.core.tensor import SEALED_SAVE, Deferred, Sealed, Tensor
+from eager.engine.crossing import transferred
 from eager.engine.language import E
 from graphc.capture.flow.bodies import with_rules
 from graphc.capture.materialization import Materializer
@@ -87,6 +89,9 @@ class Runner:
     def __init__(
         self, program: Program, tensors: list[Tensor], device: str | None, settings: Settings, backend: str = "jax"
     ):
+        self.where = program.device
+        if self.where is not None:
+            device = str(self.where)
         self._program = program
         self._sources = program.sources
         self._effects = [e for e in program.effects.tensors if e.id is not None]
@@ -157,6 +162,7 @@ class Runner:
             CheckFailed,
             _BROKEN,
             _ENDED,
+            self.where,
         )
         self.run = CallCode(self.plan, self.services).function()
 
@@ -247,10 +253,19 @@ class Runner:
 
     def shares(self, node: tape.Node, g: Any) -> list[tuple[tape.Node, np.ndarray]]:
         """What the parents of a call's `node` get, each that the cotangents which have arrived reach."""
+        arrived = {k: np.asarray(d) for k, d in tape.arrived(g).items()}
+        return [(parent, np.asarray(d)) for parent, d in self._shares(node, arrived)]
+
+    def placed_shares(self, node: tape.Node, g: Any) -> list[Tensor | None]:
+        """What all parents get, where the tensors are on a device."""
+        arrived = {k: transferred(d, self.where)._d.array for k, d in tape.arrived(g).items()}
+        found = {id(p): Tensor._wrap(Placed(d, self.where)) for p, d in self._shares(node, arrived) if p is not None}
+        return [found.get(id(parent)) for parent in node[tape.PARENTS :]]
+
+    def _shares(self, node: tape.Node, arrived: dict[int, Any]) -> list[tuple[tape.Node, Any]]:
         assert self._split is not None
         _, residuals, read, given = node[tape.SAVED]
         part, backward = self._split, self.backward
-        arrived = tape.arrived(g)
         if len(self._live) > 1:
             part, backward = self._part(frozenset(arrived))
             read = [given.arrays[k] for k in part.saved]
@@ -260,10 +275,10 @@ class Runner:
             raise part.error
         if part.residuals is not None:
             residuals = [residuals[k] for k in part.residuals]
-        late = [t._array() for t in part.late]
-        outputs = backward.call(*residuals, *read, *map(np.asarray, arrived.values()), *late)
+        late = [t._d.array if is_placed(t) else t._array() for t in part.late]
+        outputs = backward.call(*residuals, *read, *arrived.values(), *late)
         parents = dict(zip(self._split.wrt, node[tape.PARENTS :], strict=True))
-        return [(parents[k], np.asarray(d)) for k, d in zip(part.wrt, outputs, strict=True) if k in parents]
+        return [(parents[k], d) for k, d in zip(part.wrt, outputs, strict=True) if k in parents]
 
     def _part(self, arrived: frozenset[int]) -> tuple[Split, Any]:
         """The gradients of the live results number `arrived`, and the program that computes them."""
@@ -403,13 +418,16 @@ def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
 def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
     """Gradients that can be differentiated again: the graph is replayed on Tensors, and its tape walked."""
     runner, _, _, given = node[tape.SAVED]
+    if runner.where is not None and not state.grad_enabled():
+        return runner.placed_shares(node, g)
     parents = dict(zip(runner._split.wrt, node[tape.PARENTS :], strict=True))
     inputs = []
     runner.unmodified(node, given.arrays)
     # under vmap, the cotangents are batched; what the program was given is not
     with interpreting(IMMEDIATE), autograd.enable_grad():
         for k, array in enumerate(given.arrays):
-            t = Tensor._wrap(np.asarray(array))
+            made = array.__class__ is np.ndarray or runner.where is None
+            t = Tensor._wrap(np.asarray(array) if made else Placed(array, runner.where))
             t._n = parents.get(k)
             inputs.append(E.positive(t) if k in parents else t)
         results, ends = runner.replay(inputs, parents)

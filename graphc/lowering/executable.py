@@ -19,6 +19,7 @@ from graphc.ir.calling import arrays_of, raw
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache, stages
 from graphc.lowering.blocks import by_blocks
+from graphc.lowering.devices import device_named
 from graphc.lowering.elimination import nan_kept
 from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.keys import key_of
@@ -91,7 +92,7 @@ class Executable:
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
-        self._device = None if device is None else jax.devices(device)[0]
+        self._device = None if device is None else device_named(device)
         if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
         if (self._device or default_device()).platform != "cpu":
@@ -256,7 +257,8 @@ class Executable:
         with Announced(self.graph), setting(self._wide, self._device):
             start = time.perf_counter()
             device = self._device or default_device()
-            key = self._key(device) if cache.in_use() else None
+            kept = cache.in_use() and device == jax.local_devices(backend=device.platform)[0]  # programs name devices
+            key = self._key(device) if kept else None
             program = None if key is None else cache.load(key, device)
             if program is not None:
                 self.seconds = {"load": time.perf_counter() - start}

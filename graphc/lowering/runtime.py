@@ -1,4 +1,4 @@
-"""Ops run one by one on JAX's devices: what `eager.core.placed.Runtime` is.
+"""Ops run one by one on JAX's devices: what `eager.core.runtime.Runtime` is.
 
 Each op is a small graph, lowered as any other, so that nothing is declared twice; `jax.jit` compiles it for the devices
 that its operands lie on, be it one or many.
@@ -15,26 +15,14 @@ import numpy as np
 
 from graphc import forking
 from graphc.ir import Builder, Ref
+from graphc.lowering.devices import devices_of as devices
 from graphc.lowering.executable import Executable, lower
 from graphc.ops import Literal, Op
 from graphc.ops.aval import Aval, aval_of, results_of
 from graphc.ops.dtypes import INT64
 from graphc.ops.steps import Step, looked, may_repeat, numbers_seen, whole_after
 
-_PLATFORMS = {"cuda": "gpu", "xpu": "xpu"}  # kinds of devices that are JAX's of one platform; "xla" is any
-
-
-@functools.cache
-def devices(kind: str) -> tuple[Any, ...]:
-    """The devices of this process that PyTorch calls `kind`."""
-    if kind == "xla":
-        return tuple(jax.local_devices())
-    platform = _PLATFORMS.get(kind)
-    try:
-        found = jax.local_devices(backend=platform) if platform else ()
-    except RuntimeError:  # JAX knows no such platform here
-        return ()
-    return tuple(found)
+__all__ = ["devices", "fetch", "put", "read", "run", "wait", "write"]
 
 
 def put(array: Any, device: Any) -> jax.Array:
