@@ -18,7 +18,7 @@ from eager.core.devices import CPU, META, check_device, device
 from eager.core.meta import MIXED, Meta, NoDataError, is_of_caller
 from eager.core.runtime import runtime
 from graphc.ops.aval import Aval, results_of
-from graphc.ops.spec import Op
+from graphc.ops.spec import OPS, Op
 from graphc.ops.stand_in import StandIn
 from graphc.ops.steps import REPEATED, Step, may_repeat, place_of_view, steps_of, strides_of_pointwise
 from graphc.ops.strides import Strides, normal, row_major, strides_of
@@ -46,6 +46,14 @@ class Memory:
     def __init__(self, array: Any, stride: Strides):
         self.array, self.stride = array, stride
         self.version = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Memory, (runtime().fetch(self.array), self.stride)  # it is put back with what is seen of it
+
+    def home(self, where: device) -> None:
+        """Put the values on a device, if they are still NumPy's."""
+        if isinstance(self.array, np.ndarray):
+            self.array = runtime().put(self.array, backing(check_device(where)))
 
 
 @final
@@ -124,8 +132,28 @@ class Placed(StandIn):
         return {"size": self.shape, "stride": self.stride or row_major(self.shape), "offset": self.offset,
                 "layout": layout}  # fmt: skip
 
+    def hosted_whole(self) -> np.ndarray:
+        """The values of the whole memory, as they would lie there."""
+        found = runtime().fetch(self.memory.array)
+        if self.memory.stride is None:
+            return found
+        order = sorted(range(found.ndim), key=lambda axis: -(self.memory.stride or ())[axis])
+        return np.ascontiguousarray(found.transpose(order)).transpose(np.argsort(order))
+
+    def hosted(self, whole: np.ndarray) -> np.ndarray:
+        """What this shows, as a view of `hosted_whole`."""
+        for op, params, _ in self.steps:
+            shown = op if op.lens is None or op.lens.shown_by is None else OPS[op.lens.shown_by]
+            whole = shown.kernel(whole, **params)
+        return whole
+
+    def of(self, memory: Memory) -> Placed:
+        """The same of another memory, a copy of this one's."""
+        return Placed(self.array, self.device, memory, self.steps, self.stride, self.offset)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.values, str(self.device))
+        steps = tuple((step.op.name, step.params) for step in self.steps)
+        return _rebuilt, (self.memory, self.device, steps, self.stride, self.offset)
 
     # --- what a Tensor asks
 
@@ -142,8 +170,11 @@ class Placed(StandIn):
         return self.stride
 
 
-def _rebuilt(values: np.ndarray, where: str) -> Placed:
-    return put(values, check_device(where))
+def _rebuilt(memory: Memory, where: device, steps: Any, stride: Strides, offset: int) -> Placed:
+    memory.home(where)
+    found = tuple(Step(OPS[name], params) for name, params in steps)
+    array = runtime().read(memory.array, found) if found else memory.array
+    return Placed(array, check_device(where), memory, found, stride, offset)
 
 
 def put(data: Any, where: device) -> Placed:

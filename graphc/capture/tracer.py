@@ -182,7 +182,7 @@ class Tracer(Interpreter):
         if self.computed is not None and (known := self.computed(tensor)) is not None:
             return known
         if id(tensor) in self.state.fresh:
-            symbol = self._constant(tensor._array())
+            symbol = self._constant(tensor._read())
         else:
             name = self.state.name_of(tensor) or f"captured_{len(self.state.sources)}"
             owner = self.state.owners[id(tensor)] = self.state.lifted_tensors.get(id(tensor)) or Captured(tensor)
