@@ -239,7 +239,7 @@ class Guards:
     def broken(self, tensors: list[Tensor], packs: Packs | None = None) -> list[str]:
         """What is not so, a sentence each."""
         found = self._environment.broken()
-        for t, shape, dtype, constant, _ in self._captured:
+        for t, shape, dtype, constant, *_ in self._captured:
             name = self._environment.names.get(id(t), "a captured tensor")
             if (tuple(t._d.shape), t._dtype()) != (shape, dtype):
                 found.append(f"`{name}` has another shape or dtype")

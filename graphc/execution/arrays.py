@@ -181,7 +181,7 @@ class PlacedArrays(DeviceArrays):
     def fetched(self, x: str, tensor: str) -> list[str]:
         return [
             f" d = {tensor}._d",
-            f" if d.__class__ is Placed: {x} = d.array",
+            f" if d.__class__ is Placed or d.__class__ is Deferred: {x} = d.array",
             f" else: {x} = {tensor}._array(); on_host = True",  # a number, or what the program moves
         ]
 
@@ -196,7 +196,8 @@ class PlacedArrays(DeviceArrays):
         ]
 
     def written(self, k: int, tensor: str, read: bool, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
-        return [f" {tensor}._d.write(out[{k}])"]
+        number = super().written(k, tensor, read, shape, dtype)  # on the CPU, such as a count of steps
+        return [f" if {tensor}._d.__class__ is Placed: {tensor}._d.write(out[{k}])", " else:", *indented(number)]
 
 
 @final

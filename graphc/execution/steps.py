@@ -55,6 +55,8 @@ def view(tensor: Tensor, returned: ViewOf) -> Tensor:
 def overwrite(tensor: Tensor, value: Any) -> None:
     """Give `tensor` the program's value: in its own memory if others can see that, else by taking the new memory."""
     data = tensor._d
+    if value.__class__ is Placed and data.__class__ is not Placed:
+        value = Deferred(value.array, value.shape, value.numpy_dtype)
     # references to an ndarray that is only this tensor's: its slot, `data`, and the argument of getrefcount
     if data.__class__ is np.ndarray and (data.base is not None or getrefcount(data) > 3) and data.flags.writeable:
         np.copyto(data, np.asarray(value.array if isinstance(value, Deferred) else value))
