@@ -343,6 +343,14 @@ class DeviceGenerator(Generator):
         self._start(DEFAULT_SEED)
         self._do(lambda: self._start(DEFAULT_SEED))
 
+    @classmethod
+    def of_seed(cls, where: device, seed: int) -> DeviceGenerator:
+        """The generator of a device, seeded once: also under a trace, which it is no part of."""
+        made = object.__new__(cls)
+        made._device = where
+        made._start(seed)
+        return made
+
     @property
     def device(self) -> device:
         return self._device

@@ -21,7 +21,7 @@ from eager.core.tensor import Tensor
 from eager.engine.crossing import transferred
 from eager.engine.language import E
 from eager.functional.creation import dtype_or
-from eager.rng.generator import Generator
+from eager.rng.generator import DeviceGenerator, Generator
 from graphc.ops import dims
 from graphc.ops.dtypes import BOOL, default_float, is_floating, is_inexact
 from graphc.ops.rules import c_name, torch_name
@@ -123,8 +123,7 @@ def generator_of(where: device) -> Generator:
     """The default generator of a device that is not the CPU, seeded as that of the CPU was last."""
     found = _of_devices.get(where)
     if found is None:
-        found = _of_devices[where] = Generator(where)
-        found.manual_seed(default_generator.initial_seed())
+        found = _of_devices[where] = DeviceGenerator.of_seed(where, default_generator.initial_seed())
     return found
 
 
