@@ -30,6 +30,10 @@ class Runtime(Protocol):
         """The values, in memory of their own."""
         ...
 
+    def about(self, device: Any) -> dict[str, Any]:
+        """What is known of a device: its `name`, `capability` (major, minor), and what its `memory` holds, by name."""
+        ...
+
     def wait(self, array: Any) -> None:
         """Return when `array` has been computed."""
         ...

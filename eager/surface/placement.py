@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 from eager.core.devices import CPU, NO_ACCELERATOR, accelerator, named
 from eager.core.runtime import devices
 from eager.core.tensor import Tensor
+from eager.functional.buffers import pinned
 from eager.functional.casts import to
 
 
@@ -61,13 +61,10 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
         raise RuntimeError(NO_ACCELERATOR)
     if self.device is not CPU:
         raise RuntimeError(f"cannot pin 'torch.{self.device.type}.FloatTensor' only dense CPU tensors can be pinned")
-    _pinned[id(self)] = self
+    pinned[id(self)] = self
     return self
-
-
-_pinned: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
 
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """Whether `pin_memory` has returned this tensor."""
-    return _pinned.get(id(self)) is self
+    return pinned.get(id(self)) is self

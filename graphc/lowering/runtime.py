@@ -22,7 +22,7 @@ from graphc.ops.aval import Aval, aval_of, results_of
 from graphc.ops.dtypes import INT64
 from graphc.ops.steps import Step, looked, may_repeat, numbers_seen, whole_after
 
-__all__ = ["devices", "fetch", "put", "read", "run", "wait", "write"]
+__all__ = ["about", "devices", "fetch", "put", "read", "run", "wait", "write"]
 
 
 def put(array: Any, device: Any) -> jax.Array:
@@ -35,6 +35,13 @@ def put(array: Any, device: Any) -> jax.Array:
 def fetch(array: jax.Array) -> np.ndarray:
     """The values, awaited, in memory of their own."""
     return np.array(array)
+
+
+def about(device: Any) -> dict[str, Any]:
+    """The `name` of a device, its `capability` (major, minor), and what its `memory` holds, by JAX's names."""
+    major, _, minor = str(getattr(device, "compute_capability", "0.0")).partition(".")
+    return {"name": device.device_kind, "capability": (int(major), int(minor or 0)),
+            "memory": dict(device.memory_stats() or {})}  # fmt: skip
 
 
 def wait(array: Any) -> None:

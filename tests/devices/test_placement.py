@@ -94,9 +94,9 @@ def test_values_reach_python_where_it_asks(runtime: FarRuntime):
     x = torch.tensor([[1.5]], device="xla:1")
     assert (x.item(), float(x), int(x), bool(x), x.tolist(), f"{x[0, 0]:.2f}") == (1.5, 1.5, 1, True, [[1.5]], "1.50")
     assert runtime.fetched == 6
-    with pytest.raises(TypeError, match="can't convert xla:1 device type tensor to numpy. Use Tensor.cpu"):
+    with pytest.raises(TypeError, match="can't convert xla:1 device type tensor to numpy"):
         x.numpy()
-    with pytest.raises(TypeError, match="can't convert xla:1 device type tensor to numpy. Use Tensor.cpu"):
+    with pytest.raises(TypeError, match="can't convert xla:1 device type tensor to numpy"):
         np.asarray(x)
     assert x.numpy(force=True).tolist() == [[1.5]]
     with pytest.raises(RuntimeError, match="a Tensor with 2 elements cannot be converted to Scalar"):
