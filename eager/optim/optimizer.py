@@ -372,7 +372,8 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
 def like(parameter: Tensor, value: float = 0) -> Tensor:
     """A new state tensor of the shape and dtype of `parameter`."""
     if is_elsewhere(parameter):
-        return Tensor._wrap(filled(parameter._d.shape, parameter._dtype(), value, parameter._d))
+        with interpreting(IMMEDIATE):
+            return Tensor._wrap(filled(parameter._d.shape, parameter._dtype(), value, parameter._d))
     return zeros(parameter._d.shape, parameter._dtype(), value)
 
 

