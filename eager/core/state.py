@@ -158,8 +158,8 @@ def _owner_of(data: Any) -> Any:
     return storage_of(data) if isinstance(data, np.ndarray) else getattr(data, "memory", data)
 
 
-def note_write(array: np.ndarray) -> None:
-    """Record that the memory of `array` has just been written in place."""
+def note_write(array: Any) -> None:
+    """Record that the memory of `array`, or a memory elsewhere, has just been written in place."""
     global latest_mutation
     owner = storage_of(array)
     entry = _writes.get(id(owner))

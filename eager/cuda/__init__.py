@@ -56,16 +56,20 @@ __all__ = [
 
 
 _found = functions("cuda")
-globals().update(_found)
+(
+    current_device, current_stream, device_count, empty_cache, get_device_capability, get_device_name, get_rng_state,
+    get_rng_state_all, init, is_available, manual_seed, manual_seed_all, max_memory_allocated, mem_get_info,
+    memory_allocated, memory_stats, set_device, set_rng_state, set_rng_state_all, synchronize,
+) = (_found[name] for name in sorted(_found))  # fmt: skip
 device = DeviceContext
-default_stream = _found["current_stream"]
-memory_reserved, max_memory_reserved = _found["memory_allocated"], _found["max_memory_allocated"]
-is_initialized = _found["is_available"]
+default_stream = current_stream
+memory_reserved, max_memory_reserved = memory_allocated, max_memory_allocated
+is_initialized = is_available
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether there is a GPU: XLA emulates what one has not."""
-    return _found["is_available"]()
+    return is_available()
 
 
 def get_arch_list() -> list[str]:
@@ -75,21 +79,19 @@ def get_arch_list() -> list[str]:
 
 def get_device_properties(device: Any = None) -> SimpleNamespace:
     """The name, the capability and the memory of a GPU."""
-    major, minor = _found["get_device_capability"](device)
-    return SimpleNamespace(
-        name=_found["get_device_name"](device), major=major, minor=minor, total_memory=_found["mem_get_info"](device)[1]
-    )
+    major, minor = get_device_capability(device)
+    return SimpleNamespace(name=get_device_name(device), major=major, minor=minor, total_memory=mem_get_info(device)[1])
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """What the allocator of a GPU tells, a line each."""
-    _found["synchronize"](device)
-    return "\n".join(f"{name}: {value:,}" for name, value in _found["memory_stats"](device).items())
+    synchronize(device)
+    return "\n".join(f"{name}: {value:,}" for name, value in memory_stats(device).items())
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Does nothing where there is a GPU: JAX counts from the start of the process on."""
-    _found["init"]()
+    init()
 
 
 def ipc_collect() -> None:

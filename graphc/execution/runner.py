@@ -89,7 +89,7 @@ class Runner:
     def __init__(
         self, program: Program, tensors: list[Tensor], device: str | None, settings: Settings, backend: str = "jax"
     ):
-        self.where = program.device
+        self.where: Any = program.device
         if self.where is not None:
             device = str(self.where)
         self._program = program
