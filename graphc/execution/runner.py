@@ -421,13 +421,13 @@ def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
     if runner.where is not None and not state.grad_enabled():
         return runner.placed_shares(node, g)
     parents = dict(zip(runner._split.wrt, node[tape.PARENTS :], strict=True))
-    inputs = []
+    inputs, where = [], runner.where
     runner.unmodified(node, given.arrays)
     # under vmap, the cotangents are batched; what the program was given is not
     with interpreting(IMMEDIATE), autograd.enable_grad():
         for k, array in enumerate(given.arrays):
-            made = array.__class__ is np.ndarray or runner.where is None
-            t = Tensor._wrap(np.asarray(array) if made else Placed(array, runner.where))
+            there = where is not None and array.__class__ is not np.ndarray
+            t = Tensor._wrap(Placed(array, where) if there else np.asarray(array))
             t._n = parents.get(k)
             inputs.append(E.positive(t) if k in parents else t)
         results, ends = runner.replay(inputs, parents)
