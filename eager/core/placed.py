@@ -216,7 +216,7 @@ def device_of(tensor: Any) -> device:
     kind = data.__class__
     if kind is np.ndarray:
         return CPU
-    return META if kind is Meta else data.device if kind is Placed else CPU
+    return META if kind is Meta else getattr(data, "device", CPU)
 
 
 def filled(shape: Sequence[int], dtype: np.dtype, value: Any, like: Any) -> Any:
@@ -225,6 +225,14 @@ def filled(shape: Sequence[int], dtype: np.dtype, value: Any, like: Any) -> Any:
         return Meta(shape, dtype)
     array = np.full(shape, value, dtype)
     return put(array, like.device) if like.__class__ is Placed else array
+
+
+def zeros_on(where: device, shape: Sequence[int], dtype: np.dtype) -> Any:
+    """The data of a tensor of zeros on the device `where`."""
+    if where is META:
+        return Meta(shape, dtype)
+    array = np.zeros(shape, dtype)
+    return array if where is CPU else put(array, where)
 
 
 # --- running ops

@@ -71,7 +71,7 @@ class Converted:
 
     def _place(self, where: Any) -> None:
         try:
-            self._apply(lambda t: placed(t, where))
+            self._apply(lambda t: t.of_dtype(t._dtype(), where) if is_lazy(t) else placed(t, where))
         except NotImplementedError as error:
             raise NotImplementedError(f"{error} {USE_TO_EMPTY}") from None
 

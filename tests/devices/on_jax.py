@@ -22,8 +22,7 @@ from tests.ops.cases import Case, by_op, every_case
 
 RTOL = 1e-9
 SOME = set(  # the ops of which the quick suite runs a case
-    "mul div exp matmul sum amax where gather index index_put cat reshape permute basic_index diagonal expand "
-    "as_strided floor_divide sort cumsum cast svd take topk scatter_add real view_as_complex remainder".split()
+    "mul matmul sum index_put basic_index diagonal as_strided floor_divide cast view_as_complex".split()
 )
 
 
@@ -77,7 +76,7 @@ def test_some_ops(cases: list[Case], rng: np.random.Generator):
 
 
 @pytest.mark.quick_xla
-@pytest.mark.parametrize("program", [pytest.param(p, marks=() if k % 3 == 0 else pytest.mark.deep)
+@pytest.mark.parametrize("program", [pytest.param(p, marks=() if k in (1, 4) else pytest.mark.deep)
                                      for k, p in enumerate(PROGRAMS)])  # fmt: skip
 def test_programs_that_write(program: Any):
     results = []
@@ -88,7 +87,7 @@ def test_programs_that_write(program: Any):
 
 
 @pytest.mark.quick_xla
-@pytest.mark.parametrize("loss", [pytest.param(p, marks=() if k % 3 == 0 else pytest.mark.deep)
+@pytest.mark.parametrize("loss", [pytest.param(p, marks=() if k in (1, 4) else pytest.mark.deep)
                                   for k, p in enumerate(LOSSES)])  # fmt: skip
 def test_gradients(loss: Any):
     results = []

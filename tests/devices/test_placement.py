@@ -175,6 +175,13 @@ def test_modules_and_optimizers():
     np.testing.assert_allclose(losses["cpu"], losses["xla:1"], rtol=1e-5)
 
 
+def test_lazy_layers():
+    for layer in (nn.LazyLinear(2, device="xla:1"), nn.LazyLinear(2).to("xla:1")):
+        assert str(layer.weight.device) == "xla:1"
+        assert str(layer(torch.ones(3, 4, device="xla:1")).device) == "xla:1"
+        assert str(layer.weight.device) == "xla:1"
+
+
 OPTIMIZERS = ["SGD", "Adam", "AdamW", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "ASGD",
               "LBFGS"]  # fmt: skip
 
