@@ -6,14 +6,13 @@ from typing import Any
 
 from eager.core import tape
 from eager.core.devices import CPU, device
-from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import current_interpreter
 from eager.core.meta import NO_DATA, Meta
 from eager.core.placed import is_elsewhere, is_placed, put
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 
-_crossings: list[bool] = []  # not empty once a tensor with a history has gone from one device to another
+crossings: list[bool] = []  # not empty once a tensor with a history has gone from one device to another
 
 
 def transferred(t: Tensor, where: device) -> Tensor:
@@ -34,14 +33,9 @@ def transferred(t: Tensor, where: device) -> Tensor:
     data: Any = t._d if is_elsewhere(t) else t._array()
     result = Tensor._wrap(data.values if where is CPU else put(data, where))
     if t._n is not None and grad_enabled():
-        _crossings[:] = [True]
+        crossings[:] = [True]
         result._n = tape.new_node(_CROSSING, [source], t._n)
     return result
-
-
-def any_crossings() -> bool:
-    """Whether a tensor with a history has gone from one device to another in this process."""
-    return bool(_crossings)
 
 
 def beside(made: Tensor, like: Tensor) -> Tensor:
@@ -50,8 +44,7 @@ def beside(made: Tensor, like: Tensor) -> Tensor:
 
 
 def _back(node: tape.Node, g: Tensor) -> list[Tensor]:
-    with set_grad_enabled(grad_enabled()):
-        return [transferred(g, node[tape.SAVED][0])]
+    return [transferred(g, node[tape.SAVED][0])]
 
 
 def _on_arrays(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:

@@ -15,11 +15,10 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import on_arrays
-from eager.core.placed import is_elsewhere
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.anomaly import explained
-from eager.engine.crossing import any_crossings, beside
+from eager.engine.crossing import beside
 from eager.engine.language import E
 from graphc.ops.gradient import names_of_results, share
 
@@ -49,11 +48,9 @@ def visited() -> set[int]:
     return walk if isinstance(walk, set) else {id(node) for node in reachable(walk)}
 
 
-def lies_elsewhere(outputs: Sequence[Tensor]) -> bool:
-    """Whether gradients of `outputs` are to be computed on Tensors: some of the way back is on another device."""
-    if any(map(is_elsewhere, outputs)):
-        return True
-    return any_crossings() and any(node[tape.ABOUT].crosses for node in reachable([t._n for t in outputs]))
+def crosses(outputs: Sequence[Tensor]) -> bool:
+    """Whether some of the way back from `outputs` is on another device."""
+    return any(node[tape.ABOUT].crosses for node in reachable([t._n for t in outputs]))
 
 
 def leaf_nodes(outputs: Sequence[Tensor]) -> list[tape.Node]:
@@ -83,7 +80,7 @@ def gradients(
         create_graph
         or state.anomaly.enabled
         or not all(map(on_arrays, outputs))
-        or any(node[tape.ABOUT].crosses for node in nodes)
+        or bool(crossings and any(node[tape.ABOUT].crosses for node in nodes))
     )
     carried = TENSORS if on_tensors else ARRAYS
     found: dict[int, Tensor] = {}

@@ -421,7 +421,8 @@ def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
     if runner.where is not None and not state.grad_enabled():
         return runner.placed_shares(node, g)
     parents = dict(zip(runner._split.wrt, node[tape.PARENTS :], strict=True))
-    inputs, where = [], runner.where
+    inputs: list[Tensor] = []
+    where: Any = runner.where
     runner.unmodified(node, given.arrays)
     # under vmap, the cotangents are batched; what the program was given is not
     with interpreting(IMMEDIATE), autograd.enable_grad():
