@@ -18,7 +18,7 @@ from eager.core.interpreter import on_arrays
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.anomaly import explained
-from eager.engine.crossing import beside
+from eager.engine.crossing import beside, crossings
 from eager.engine.language import E
 from graphc.ops.gradient import names_of_results, share
 

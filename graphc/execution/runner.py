@@ -256,6 +256,10 @@ class Runner:
         arrived = {k: np.asarray(d) for k, d in tape.arrived(g).items()}
         return [(parent, np.asarray(d)) for parent, d in self._shares(node, arrived)]
 
+    def placed(self, array: Any) -> Placed:
+        """The data of a tensor over an array of the program's."""
+        return Placed(array, self.where)
+
     def placed_shares(self, node: tape.Node, g: Any) -> list[Tensor | None]:
         """What all parents get, where the tensors are on a device."""
         arrived = {k: transferred(d, self.where)._d.array for k, d in tape.arrived(g).items()}
@@ -422,13 +426,12 @@ def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
         return runner.placed_shares(node, g)
     parents = dict(zip(runner._split.wrt, node[tape.PARENTS :], strict=True))
     inputs: list[Tensor] = []
-    where: Any = runner.where
     runner.unmodified(node, given.arrays)
     # under vmap, the cotangents are batched; what the program was given is not
     with interpreting(IMMEDIATE), autograd.enable_grad():
         for k, array in enumerate(given.arrays):
-            there = where is not None and array.__class__ is not np.ndarray
-            t = Tensor._wrap(Placed(array, where) if there else np.asarray(array))
+            there = runner.where is not None and array.__class__ is not np.ndarray
+            t = Tensor._wrap(runner.placed(array) if there else np.asarray(array))
             t._n = parents.get(k)
             inputs.append(E.positive(t) if k in parents else t)
         results, ends = runner.replay(inputs, parents)
