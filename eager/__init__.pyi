@@ -868,7 +868,7 @@ def get_deterministic_debug_mode() -> _int:
     """0: all algorithms, 1: others than deterministic ones warn, 2: they raise."""
 
 def get_device(self: Tensor) -> _int:
-    """-1: the CPU has no index. As `torch.Tensor.get_device`."""
+    """The index of the device; -1 on the CPU, which has none. As `torch.Tensor.get_device`."""
 
 def get_float32_matmul_precision() -> str:
     """"highest", "high" or "medium", as it was set."""
@@ -1273,7 +1273,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unp
     """(P, L, U) of what `lu_factor` gives. As `torch.lu_unpack`."""
 
 def manual_seed(seed: _int) -> Generator:
-    """Seed the default generator, and return it. As `torch.manual_seed`."""
+    """Seed the default generators of the CPU and of all devices, and return that of the CPU. As `torch.manual_seed`."""
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
     """As `torch.margin_ranking_loss`; see `nn.functional.margin_ranking_loss`."""

@@ -9,7 +9,7 @@ from typing import Any
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.rng.generator import Generator
-from eager.rng.sampling import default_generator
+from eager.rng.sampling import default_generator, seed_devices
 
 __all__ = [
     "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
@@ -18,7 +18,8 @@ explain(__name__)
 
 
 def manual_seed(seed: Any) -> Generator:
-    """Seed the default generator, and return it. As `torch.manual_seed`."""
+    """Seed the default generators of the CPU and of all devices, and return that of the CPU. As `torch.manual_seed`."""
+    seed_devices(int(seed))
     return default_generator.manual_seed(int(seed))
 
 

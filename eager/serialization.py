@@ -25,9 +25,12 @@ from eager.checkpoints import npz_files, pt_files, writing
 from eager.checkpoints.description import DAMAGED, LIMITS, Reader, Writer
 from eager.checkpoints.memory import NOT_BOOL
 from eager.checkpoints.safetensors_files import header, mapped, read
-from eager.core.devices import device
+from eager.core.devices import CPU, KNOWN, check_device, device
+from eager.core.placed import Placed, is_elsewhere, put
+from eager.core.runtime import devices
+from eager.core.state import storage_of
 from eager.core.tensor import Tensor
-from eager.storage import UntypedStorage
+from eager.storage import UntypedStorage, address
 from graphc.errors import EmptyFileError, TensorFileError, require
 from graphc.files import json_text, zipped
 from graphc.files.contents import Refuse, printable
@@ -151,9 +154,11 @@ def load(
     if mmap and not from_path:
         raise ValueError("f must be a file path in order to use the mmap argument")
     name = f"'{os.fspath(f)}'" if from_path else "the file"
-    move = _mover(map_location, TensorFileError.of(name))
+    homes: dict[int, tuple[np.ndarray, device]] = {}
+    move = _mover(map_location, TensorFileError.of(name), homes)
     with open(f, "rb") if from_path else nullcontext(f) as file:
-        return _loaded(file, move, name, bool(mmap))
+        found = _loaded(file, move, name, bool(mmap))
+    return found if not homes else _brought_home(found, homes, {}, {})
 
 
 def _loaded(file: IO[bytes], move: pt_files.Move, name: str, mmap: bool) -> Any:
@@ -204,15 +209,43 @@ def _described(text: str, arrays: dict[str, np.ndarray], refuse: Refuse) -> Any:
     return Reader(arrays, refuse).value(description["object"])
 
 
-def _mover(where: Any, refuse: Refuse) -> pt_files.Move:
-    """What `map_location` does to the memory of a storage. RuntimeError for any device but the CPU, and what `refuse`
-    makes where the file asks for one."""
+def _brought_home(value: Any, homes: dict[int, tuple[np.ndarray, device]], seen: dict[int, Any],
+                  made: dict[Any, Placed]) -> Any:  # fmt: skip
+    """`value`, what a file held, with its tensors on the devices that `homes` gives by the owner of their memory."""
+    if isinstance(value, Tensor):
+        owner = None if is_elsewhere(value) else storage_of(value._array())
+        if id(owner) in homes:
+            array = value._array()
+            shown = address(array), array.shape, array.strides, array.dtype
+            if shown not in made:
+                made[shown] = put(array, homes[id(owner)][1])
+            value._d = made[shown]
+        return value
+    if id(value) in seen:
+        return value
+    seen[id(value)] = value
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple, set)) else ()
+    for member in [*inside, *getattr(value, "__dict__", {}).values()]:
+        _brought_home(member, homes, seen, made)
+    return value
+
+
+def _mover(where: Any, refuse: Refuse, homes: dict[int, tuple[np.ndarray, device]]) -> pt_files.Move:
+    """What `map_location` does to the memory of a storage. RuntimeError for a device that there is not, and what
+    `refuse` makes where the file asks for one. `homes` gets what is for another device than the CPU."""
+
+    def kept(memory: np.ndarray, location: Any) -> np.ndarray:
+        if (home := check_device(location)) is not CPU:
+            owner = storage_of(memory)
+            homes[id(owner)] = owner, home
+        return memory
+
     if isinstance(where, bytes):
         where = where.decode("latin1")
     if isinstance(where, (str, device)):
         if problem := _elsewhere(where):
             raise RuntimeError(problem)
-        return lambda memory, location: memory
+        return lambda memory, location: kept(memory, where)
     if not (where is None or isinstance(where, dict) or callable(where)):
         raise TypeError(f"'{type(where).__name__}' object is not callable")
 
@@ -226,7 +259,7 @@ def _mover(where: Any, refuse: Refuse) -> pt_files.Move:
                 return owner.reshape(-1).view(np.uint8)
         if problem := _elsewhere(location):
             raise refuse(problem, "")
-        return memory
+        return kept(memory, location)
 
     return moved
 
@@ -234,6 +267,8 @@ def _mover(where: Any, refuse: Refuse) -> pt_files.Move:
 def _elsewhere(location: Any) -> str:
     """What is wrong with a location that is not the CPU."""
     kind = str(location).partition(":")[0]
+    if kind in KNOWN and devices(kind):
+        return ""
     if kind == "cuda":
         return NO_CUDA
     return "" if str(location) in ("cpu", "cpu:0") else NO_LOCATION.format(where=printable(str(location)))

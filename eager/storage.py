@@ -10,7 +10,8 @@ import numpy as np
 
 from eager.core import dtypes, state, tape
 from eager.core.interpreter import current_interpreter
-from eager.core.meta import Meta, is_meta
+from eager.core.meta import is_meta
+from eager.core.placed import Memory, is_elsewhere, is_placed
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.strides import as_strided
@@ -162,19 +163,23 @@ def storage(self: Tensor) -> TypedStorage:
 
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 if there is none. As `torch.Tensor.data_ptr`."""
+    if is_placed(self):
+        return id(self._d.memory) + self._d.offset * self._d.numpy_dtype.itemsize if math.prod(self._d.shape) else 0
     array = _known_memory(self, "data_ptr()")
     return address(array) if array.size else 0
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both show the same places of the same memory. As `torch.Tensor.is_set_to`."""
+    if is_placed(self) or is_placed(tensor):
+        return self.device is tensor.device and data_ptr(self) == data_ptr(tensor) and self._d.shape == tensor._d.shape
     a, b = self._array(), tensor._array()
     return address(a) == address(b) and a.shape == b.shape and a.strides == b.strides
 
 
 def dim_order(self: Tensor) -> tuple[int, ...]:
     """The dims from the one with the longest step in memory to the one with the shortest. As `Tensor.dim_order`."""
-    steps = self._array().strides
+    steps = self.stride() if is_placed(self) else self._array().strides
     return tuple(sorted(range(len(steps)), key=lambda i: (-steps[i], i)))
 
 
@@ -185,7 +190,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if source is None:
         self._d = np.empty(0, self._dtype())
     elif isinstance(source, Tensor) and not size:
-        self._d = source._array()
+        self._d = source._d if is_placed(source) else source._array()
     else:
         dtype = self._dtype()
         elements = _bytes_of(source._owner if isinstance(source, _Storage) else owner_of(source._array()), dtype)
@@ -256,6 +261,8 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         return _traced_copy(self, memo)
     if is_meta(self):
         return memo.setdefault(id(self), _without_data(type(self), self._d, self._n is not None))
+    if is_placed(self):
+        return _placed_copy(self, memo)
     array = self._array()
     owner = owner_of(array)
     if id(owner) not in memo:
@@ -267,6 +274,18 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if old is not None:
         copied._g = deepcopy(old, memo)
     memo[id(self)] = copied
+    return copied
+
+
+def _placed_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A copy of a leaf on a device; arrays there never change, so that they need not be copied."""
+    memory = self._d.memory
+    if id(memory) not in memo:
+        memo[id(memory)] = Memory(memory.array, memory.stride)
+        memo.setdefault(id(memo), []).append(memory)
+    copied = memo[id(self)] = _without_data(type(self), self._d.of(memo[id(memory)]), self._n is not None)
+    if (old := getattr(self, "_g", None)) is not None:
+        copied._g = deepcopy(old, memo)
     return copied
 
 
@@ -283,7 +302,7 @@ def _traced_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 def reduced(self: Tensor) -> tuple[Any, ...]:
     """How a tensor is pickled: its memory, once for all tensors that share it, and its place there."""
-    if is_meta(self):
+    if is_elsewhere(self):
         return _without_data, (type(self), self._d, self._n is not None)
     array = self._array()
     owner = owner_of(array)
@@ -293,7 +312,7 @@ def reduced(self: Tensor) -> tuple[Any, ...]:
     return rebuild, (type(self), owner, array.dtype, offset, array.shape, array.strides, self._n is not None)
 
 
-def _without_data(kind: type[Tensor], data: Meta, requires_grad: bool) -> Tensor:
+def _without_data(kind: type[Tensor], data: Any, requires_grad: bool) -> Tensor:
     t = object.__new__(kind)
     t._d, t._n = data, None
     return t.requires_grad_() if requires_grad else t

@@ -274,6 +274,10 @@ BYTES_ARE_NOT_CAPTURED = (
     "{what} looks at the bytes in memory, and a graph has values.\nRemedy: call it outside the compiled function."
 )
 
+MOVED_AWAY = (
+    "a tensor of a program that runs on {source} is moved to {where}, in {used}. A program runs on one device.\n"
+    "Remedy: move the result of the compiled function."
+)
 SHARED_MEMORY = (
     "tensors that share memory in a way that a graph cannot express are written in place (at {used}): they differ in "
     "dtype, or their memory is not one array.\nRemedy: give the compiled function copies (clone)."

@@ -137,7 +137,7 @@ class Writer:
                 raise TypeError(CANNOT_SAVE.format(kind=kind_text, place=place, remedy=""))
             return {"array": self._array(value, name)}
         what = "parameter" if isinstance(value, Parameter) else "tensor"
-        return {what: self._array(value._array(), name), "grad": value.requires_grad}
+        return {what: self._array(value._read(), name), "grad": value.requires_grad}
 
     def _members(self, values: Any, place: str, name: str) -> list[Node]:
         return [self.node(v, f"{place}[{i}]", _joined(name, i)) for i, v in enumerate(values)]

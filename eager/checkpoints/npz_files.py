@@ -38,7 +38,7 @@ def contents_of(value: Any) -> list[tuple[str, bytes]]:
         raise TypeError(ONLY_ARRAYS.format(place="obj", kind=type(value).__name__))
     contents: list[tuple[str, bytes]] = []
     for name, member in value.items():
-        array = member._array() if isinstance(member, Tensor) else member
+        array = member._read() if isinstance(member, Tensor) else member
         if not isinstance(array, np.ndarray) or type(name) is not str or array.dtype.kind not in "biufc":
             raise TypeError(ONLY_ARRAYS.format(place=f"obj[{name!r}]", kind=type(member).__name__))
         data = io.BytesIO()

@@ -21,6 +21,7 @@ from eager.checkpoints.memory import address, memory_of
 from eager.checkpoints.pt_files import MAGIC, PICKLE_SIZE, PROTOCOL, VALUES
 from eager.core import dtypes
 from eager.core.devices import device
+from eager.core.placed import is_placed
 from eager.core.state import storage_of
 from eager.core.tensor import Parameter, Tensor
 from eager.rng.generator import Generator
@@ -102,7 +103,7 @@ REDUCED: dict[type, Callable[[Any], Call | Global]] = {
     np.ndarray: _of_array,
     Parameter: lambda x: Call("torch._utils _rebuild_parameter", (x.detach(), x.requires_grad, OrderedDict())),
     Tensor: _of_tensor,
-    Generator: lambda x: Call("torch._C Generator", (device("cpu"),), state=(x.initial_seed(), None, x.get_state())),
+    Generator: lambda x: Call("torch._C Generator", (x.device,), state=(x.initial_seed(), None, x.get_state())),
 }
 _BASES = (Parameter, Tensor, Generator)  # whose subclasses are kept as them
 
@@ -123,6 +124,8 @@ class Pickle:
         self._numbers: dict[Any, int] = {}  # id of an object, or a text or Global itself -> its number in the memo
         self._alive: list[Any] = []  # so that no id is given away
         self._keys: dict[int, str] = {}  # id of a storage's owner -> its key
+        self._hosts: dict[int, np.ndarray] = {}  # id of the memory of tensors on a device -> its values
+        self._locations: dict[int, str] = {}  # id of the owner of memory -> where it was, if that was not the CPU
         self._cost = 0
         self._emit(value, "obj", 0)
         self.data += b"."
@@ -195,7 +198,7 @@ class Pickle:
         self.data += b"u"
 
     def _reduced(self, value: Any, place: str, depth: int) -> None:
-        call = _reduced(value, place)
+        call = _reduced(self._at_hand(value), place)
         if isinstance(call, Global):
             self._emit(call, place, depth)
             return
@@ -208,6 +211,18 @@ class Pickle:
         if call.state is not None:
             self._emit(call.state, place, depth)
             self.data += b"b"
+
+    def _at_hand(self, value: Any) -> Any:
+        """A tensor on a device as one on the CPU, in the same memory as others that share it there."""
+        if type(value) is not Tensor or not is_placed(value):
+            return value
+        memory = value._d.memory
+        if id(memory) not in self._hosts:
+            self._hosts[id(memory)] = whole = value._d.hosted_whole()
+            self._alive += [memory, whole]
+            self._locations[id(storage_of(whole))] = str(value.device)
+        found = Tensor._wrap(value._d.hosted(self._hosts[id(memory)]))
+        return found.requires_grad_() if value.requires_grad else found
 
     def _persistent_id(self, array: np.ndarray) -> tuple[Any, ...]:
         owner, memory = storage_of(array), _storage(array)[1]
@@ -223,7 +238,8 @@ class Pickle:
         count = memory.size // kind.itemsize if known else memory.size
         untyped = "torch ByteStorage" if self._legacy else "torch.storage UntypedStorage"
         name = _STORAGE_OF.get(kind.name, untyped)
-        return ("storage", Global(name), key, "cpu", count) + ((None,) if self._legacy else ())
+        location = self._locations.get(id(owner), "cpu")
+        return ("storage", Global(name), key, location, count) + ((None,) if self._legacy else ())
 
 
 def _reduced(value: Any, place: str) -> Call | Global:

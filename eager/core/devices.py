@@ -1,10 +1,13 @@
-"""`device` objects, and where tensors are made. Tensors live on the CPU, or, without values, on "meta"."""
+"""`device` objects, and where tensors are made: on the CPU, on "cuda:0" or "xla:0", or, without values, on "meta"."""
 
 from __future__ import annotations
 
+import functools
 import re
 from contextvars import ContextVar
 from typing import Any, NoReturn, final
+
+from eager.core.runtime import devices
 
 KINDS = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
@@ -12,6 +15,9 @@ KINDS = (
 )  # fmt: skip
 NO_CUDA = "Torch not compiled with CUDA enabled"
 NO_ACCELERATOR = "Cannot access accelerator device when none is available."
+NO_SUCH = "tensors on device '{}' are not supported; tensors live on the CPU, on cuda, xpu or xla devices, or on meta"
+NO_ORDINAL = "{} error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?\n"
+KNOWN = ("cuda", "xpu", "xla")  # kinds of devices that JAX may have
 # kind of device -> what PyTorch raises where a tensor should go there, in a build for the CPU
 MISSING: dict[str, Exception] = {
     "cuda": AssertionError(NO_CUDA),
@@ -35,7 +41,9 @@ class device:
         if isinstance(type, device):
             type, index = type.type, type.index
         elif isinstance(type, int) and not isinstance(type, bool):
-            raise RuntimeError(NO_ACCELERATOR)
+            if not devices(kind := accelerator()):
+                raise RuntimeError(NO_ACCELERATOR)
+            type, index = kind, type
         elif not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         elif index is None:
@@ -92,6 +100,7 @@ def _parse(text: str) -> tuple[str, int | None]:
 
 
 CPU, META = device("cpu"), device("meta")
+_current: ContextVar[dict[str, int]] = ContextVar("current", default={})  # noqa: B039  (kind -> number; never changed)
 _defaults: ContextVar[tuple[device, ...]] = ContextVar("defaults", default=(CPU,))  # of the contexts, innermost last
 
 
@@ -106,18 +115,61 @@ def set_default(where: device) -> None:
 
 
 def check_device(where: Any) -> device:
-    """The device that `where` (None for the default, a string or a device) means: `CPU` or `META`.
+    """The device that `where` (None for the default, a string or a device) means, always the same object.
 
-    Raises AssertionError for CUDA, PyTorch's error or NotImplementedError for any other kind.
+    With an index, unless it is `CPU` or `META`: that of the current device where none is given. Raises what PyTorch
+    does where there is no such kind of device, RuntimeError for an index that is out of range, NotImplementedError for
+    a kind that this library does not know.
     """
     if where is None:
         return _defaults.get()[-1]
     if where is CPU:
         return CPU
     found = where if isinstance(where, device) else device(where)
-    if found.type in MISSING:
+    if found.type == "cpu":
+        return CPU
+    if found.type == "meta":
+        return META
+    if found.type not in KNOWN:
+        error = MISSING.get(found.type)
+        raise NotImplementedError(NO_SUCH.format(found)) if error is None else type(error)(*error.args)
+    count = len(devices(found.type))
+    if not count:
         error = MISSING[found.type]
         raise type(error)(*error.args)
-    if found.type not in ("cpu", "meta"):
-        raise NotImplementedError(f"tensors on device '{found}' are not supported; tensors live on the CPU")
-    return CPU if found.type == "cpu" else META
+    index = current_index(found.type) if found.index is None else found.index
+    if index >= count:
+        raise RuntimeError(NO_ORDINAL.format(found.type.upper()))
+    return _device(found.type, index)
+
+
+@functools.cache
+def _device(kind: str, index: int) -> device:
+    return device(kind, index)
+
+
+def named(kind: str, where: Any = None) -> device:
+    """A device of a kind, which `where` (a number, a device or None for the current one) is to be of."""
+    if where is None:
+        return check_device(kind)
+    if isinstance(where, int):
+        return check_device(device(kind, where))
+    found = check_device(where)
+    if found.type != kind:
+        raise ValueError(f"Expected a {kind} device, but got: {found}")
+    return found
+
+
+def accelerator() -> str:
+    """The kind of accelerator of this machine, whether or not it has one."""
+    return "xpu" if devices("xpu") and not devices("cuda") else "cuda"
+
+
+def current_index(kind: str) -> int:
+    """The number of the device that `kind` means without one, in this thread."""
+    return _current.get().get(kind, 0)
+
+
+def set_current(where: device) -> None:
+    """Let the kind of the device `where` mean that one, in this thread."""
+    _current.set({**_current.get(), where.type: where.index or 0})

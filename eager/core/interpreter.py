@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from eager.core import state
-from eager.core.meta import data_of, is_meta
+from eager.core.devices import CPU, device
+from eager.core.placed import data_of, is_elsewhere
 
 NOT_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -35,6 +36,10 @@ class Interpreter:
 
     immediate = True
     capturing = False
+    device = CPU  # of tensors that are traced
+
+    def moved(self, tensor: Any, where: device) -> Any:
+        """`tensor` on another device, in the program that is being traced; None if that is to be done now."""
 
     def apply(self, op: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """Run `op` on Tensors and Python scalars; returns a Tensor, or a tuple of them."""
@@ -163,7 +168,7 @@ class Interpreter:
 
     def values_shown(self, tensor: Any) -> np.ndarray | None:
         """The values of `tensor`, which has some, for a text; None if they are not known and only shown."""
-        return tensor._array()
+        return tensor._read()
 
     def is_constant(self, tensor: Any) -> bool:
         """Whether `tensor`, which has values, has them at this point of every run."""
@@ -204,7 +209,7 @@ current_interpreter = INTERPRETER.get
 
 def on_arrays(tensor: Any = None) -> bool:
     """Whether operations run at once, on values that `tensor` has, so that code may compute on NumPy without them."""
-    return (not state.closed or current_interpreter() is IMMEDIATE) and (tensor is None or not is_meta(tensor))
+    return (not state.closed or current_interpreter() is IMMEDIATE) and (tensor is None or not is_elsewhere(tensor))
 
 
 Interpreting = TypeVar("Interpreting", bound=type[Interpreter])

@@ -6,6 +6,7 @@ row-major.
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import sys
@@ -21,7 +22,7 @@ from graphc.ops.stand_in import StandIn
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 NO_ITEM = "Tensor.item() cannot be called on meta tensors"
-NO_NUMPY = "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+NO_NUMPY = "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
 NO_SHAPE = "The result of torch.{}() has a shape that depends on values, which meta tensors do not have."
 MIXED = "Tensor on device {} is not on the expected device {}!"
 LIBRARY = tuple(os.path.dirname(os.path.dirname(os.path.abspath(file))) + os.sep for file in (__file__, ops.__file__))
@@ -71,24 +72,7 @@ def is_meta(tensor: Any) -> bool:
     return tensor._d.__class__ is Meta
 
 
-def data_of(tensor: Any) -> Any:
-    """The array of `tensor`, or its `Meta`."""
-    data = tensor._d
-    return data if data.__class__ is Meta else tensor._array()
-
-
-def check_devices(tensors: Sequence[Any]) -> None:
-    """RuntimeError if some of `tensors` have values and others have none.
-
-    A 0-d tensor counts as a number, and one of integers or bools as an index, which may be anywhere in PyTorch, too.
-    """
-    found = [t for t in tensors if is_meta(t) or (t._d.shape and t._dtype().kind not in "iub")]
-    kinds = ["meta" if is_meta(t) else "cpu" for t in found]
-    if len({*kinds}) > 1 and any(map(_is_of_caller(), (t for t in found if not is_meta(t)))):
-        raise RuntimeError(MIXED.format(next(kind for kind in kinds if kind != kinds[0]), kinds[0]))
-
-
-def _is_of_caller() -> Callable[[Any], bool]:
+def is_of_caller() -> Callable[[Any], bool]:
     """Tells whether a tensor is an argument of the user's call that led here, or shares memory with one.
 
     Others are constants that a function of this library has made on its way.
@@ -96,7 +80,10 @@ def _is_of_caller() -> Callable[[Any], bool]:
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and _is_library(frame.f_back.f_code.co_filename):
         frame = frame.f_back
-    given = flatten(list(frame.f_locals.values()))[0]
+    code, given = frame.f_code, frame.f_locals
+    varied = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + varied]
+    given = flatten([given[name] for name in names if name in given])[0]
     modules = [x for x in given if hasattr(x, "parameters") and hasattr(x, "buffers")]
     given += [t for module in modules for t in (*module.parameters(), *module.buffers())]
     owners = {id(storage_of(t._d)) for t in given if isinstance(getattr(t, "_d", None), np.ndarray)}

@@ -33,6 +33,7 @@ import numpy as np
 
 from eager.core import state
 from eager.core.layouts import laid_out
+from eager.core.placed import Placed
 from eager.core.state import sequence
 from graphc import forking
 from graphc.ops.gradient import names_of_results
@@ -70,6 +71,7 @@ class Backward:
     on_tensors  f(node, g): the share of each parent, or None, computed on Tensors; not given for an op of the registry
     decode      f(node): what a node of an op of the registry is about
     naming      f(shapes of the operands): the name of a node while what it saved is there
+    crosses     whether its node lies between two devices
     edges       the place of each parent among the edges that PyTorch shows, and how many there are; not given where
                 they are all parents, in order
     number      of a light node: the number of its output
@@ -80,6 +82,7 @@ class Backward:
     naming: Callable[[list[tuple[int, ...]]], str] | None = None
     edges: tuple[list[int], int] | None = None
     number: int | None = None
+    crosses = False
 
     def __init__(
         self,
@@ -249,8 +252,8 @@ def check_unmodified(node: Node, saved: Any = None) -> None:
             text = MODIFIED_IN_ANOMALY if state.anomaly.enabled else MODIFIED
             raise RuntimeError(
                 text.format(
-                    dtype=torch_name(value.dtype), shape=list(value.shape), origin=_origin(node, value), now=now,
-                    then=now - late,
+                    dtype=torch_name(value.dtype or value.numpy_dtype), shape=list(value.shape),
+                    origin=_origin(node, value), now=now, then=now - late,
                 )
             )  # fmt: skip
 
@@ -282,13 +285,13 @@ def _origin(node: Node, value: np.ndarray) -> str:
 def arrays_in(saved: Iterable[Any]) -> Iterable[np.ndarray]:
     """The arrays among what a node saved."""
     for value in saved:
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) or value.__class__ is Placed:
             yield value
         elif isinstance(value, dict):
             yield from arrays_in(value.values())
         elif isinstance(value, (list, tuple)):
             yield from arrays_in(value)
-        elif isinstance(getattr(value, "_d", None), np.ndarray):  # a Tensor, which a user's Function saved
+        elif isinstance(getattr(value, "_d", None), (np.ndarray, Placed)):  # a Tensor, which a user's Function saved
             yield value._d
 
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eager.core import dtypes, state, tape
-from eager.core.devices import CPU, META, device
+from eager.core.devices import CPU, device
 from eager.core.interpreter import current_interpreter, on_arrays
-from eager.core.meta import NO_NUMPY, Meta, data_of
+from eager.core.meta import NO_NUMPY
 from eager.core.missing import MissingMethod
+from eager.core.placed import data_of, device_of, is_elsewhere, is_placed
 from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
 from eager.core.views import check_unrecorded_write
@@ -26,6 +27,7 @@ from graphc import forking
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import c_name, torch_name
 from graphc.ops.stand_in import StandIn
+from graphc.ops.steps import REPEATED
 
 if TYPE_CHECKING:  # what eager.surface adds: a stub, made by `python -m tests.stubs`
     from eager.core.tensor_methods import TensorMethods  # pyright: ignore[reportMissingModuleSource]
@@ -56,10 +58,6 @@ SEALED_SAVE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
     "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
     "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-)
-REPEATED = (
-    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-    "Please clone() the tensor before performing the operation."
 )
 FLOAT_ONLY = "only Tensors of floating point dtype can require gradients"
 INEXACT_ONLY = "only Tensors of floating point and complex dtype can require gradients"
@@ -138,6 +136,11 @@ class Tensor(TensorMethods):
         data = self._d
         return data if data.__class__ is np.ndarray else data.force(self)
 
+    def _read(self) -> np.ndarray:
+        """The values, in memory of their own if they lie on a device."""
+        data = self._d
+        return data if data.__class__ is np.ndarray else data.read(self)
+
     # --- what it is
 
     @property
@@ -161,7 +164,7 @@ class Tensor(TensorMethods):
 
     def _known(self) -> np.ndarray:
         """`_array`, of which Python code decides something: a program that is being traced holds for these values."""
-        array = self._array()
+        array = self._read()
         if state.closed and (found := current_interpreter().values_read(self)) is not None:
             return found
         return array
@@ -177,8 +180,11 @@ class Tensor(TensorMethods):
 
     @property
     def device(self) -> device:
-        """Where the elements are: the CPU, or "meta" for a tensor without values."""
-        return META if self._d.__class__ is Meta else CPU
+        """Where the elements are: the CPU, a device such as "cuda:0", or "meta" for a tensor without values."""
+        data = self._d
+        if data.__class__ is np.ndarray:
+            return CPU
+        return current_interpreter().device if data.captured else device_of(self)
 
     def __len__(self) -> int:
         if not self._d.shape:
@@ -336,7 +342,7 @@ class Tensor(TensorMethods):
     def _version(self) -> int:
         if self._d.__class__ is Sealed:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return state.version_of(self._array())
+        return state.version_of(data_of(self))
 
     # --- to Python and NumPy
 
@@ -347,8 +353,8 @@ class Tensor(TensorMethods):
         """
         if self._n is not None and not force:
             raise RuntimeError(NUMPY_OF_GRAD)
-        if self._d.__class__ is Meta:
-            raise TypeError(NO_NUMPY)
+        if is_elsewhere(self) and (self.device.type == "meta" or not force):
+            raise TypeError(NO_NUMPY.format(self.device))
         array = self._known()
         if array.dtype.kind == "V":
             raise TypeError(f"Got unsupported ScalarType {torch_name(array.dtype)}")
@@ -361,6 +367,8 @@ class Tensor(TensorMethods):
         """A jax.Array of the values, for functions of JAX. RuntimeError if the tensor requires grad."""
         if self._n is not None:
             raise RuntimeError(NUMPY_OF_GRAD)
+        if is_placed(self):
+            return self._d.array  # which never changes
         return sys.modules["jax.numpy"].array(self._known())  # which asks for it; a copy: this tensor may be written
 
     def tolist(self) -> Any:
@@ -400,7 +408,7 @@ class Tensor(TensorMethods):
         return self._number(complex)
 
     def __index__(self) -> int:
-        if self._dtype().kind not in "iub" or self._array().size != 1:
+        if self._dtype().kind not in "iub" or math.prod(self._d.shape) != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return self._number(int)
 
@@ -426,7 +434,7 @@ class Tensor(TensorMethods):
     def __format__(self, spec: str) -> str:
         return (
             format(self.item(), spec)
-            if not self._d.shape and self._d.__class__ is not Meta
+            if not self._d.shape and self.device.type != "meta"
             else object.__format__(self, spec)
         )
 

@@ -559,13 +559,13 @@ class TensorMethods:
         """
 
     def cpu(self, memory_format: memory_format | None = None) -> Tensor:
-        """`self`, if it is on the CPU. As `torch.Tensor.cpu`. NotImplementedError for a meta tensor."""
+        """`self` on the CPU; itself, if it is there. As `torch.Tensor.cpu`. NotImplementedError for a meta tensor."""
 
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """The cross products of vectors of length 3 along `dim`, the first of that size if None. As `torch.cross`."""
 
     def cuda(self, device: Device = None, non_blocking: _bool = False, memory_format: memory_format | None = None) -> Tensor:
-        """Raises AssertionError: there is no CUDA."""
+        """`self` on a GPU, the current one if none is named. As `torch.Tensor.cuda`. AssertionError where there is none."""
 
     def cummax(self, dim: _int) -> return_types.cummax:
         """(values, indices) of the largest element so far along `dim`, the last of equals. As `torch.cummax`."""
@@ -820,7 +820,7 @@ class TensorMethods:
         """The matrix of all products of two vectors. As `torch.outer`."""
 
     def get_device(self) -> _int:
-        """-1: the CPU has no index. As `torch.Tensor.get_device`."""
+        """The index of the device; -1 on the CPU, which has none. As `torch.Tensor.get_device`."""
 
     @property
     def grad_fn(self) -> Any:
@@ -965,7 +965,10 @@ class TensorMethods:
     def is_cpu(self) -> _bool:
         """Whether the values are in the memory of the CPU."""
 
-    is_cuda: _bool
+    @property
+    def is_cuda(self) -> _bool:
+        """Whether the tensor is on a GPU. As `torch.Tensor.is_cuda`."""
+
     def is_floating_point(self) -> _bool:
         """Whether the dtype is a floating one. As `torch.is_floating_point`."""
 
@@ -985,7 +988,7 @@ class TensorMethods:
         """Whether the one element is not 0. As `torch.is_nonzero`. RuntimeError for any other number of elements."""
 
     def is_pinned(self, device: Device = None) -> _bool:
-        """False: there is no accelerator to pin memory for."""
+        """Whether `pin_memory` has returned this tensor."""
 
     is_quantized: _bool
     def is_same_size(self, other: Tensor) -> _bool:
@@ -1000,8 +1003,14 @@ class TensorMethods:
     is_sparse: _bool
     is_sparse_csr: _bool
     is_vulkan: _bool
-    is_xla: _bool
-    is_xpu: _bool
+    @property
+    def is_xla(self) -> _bool:
+        """Whether the tensor is on a device that is named as XLA's. As `torch.Tensor.is_xla`."""
+
+    @property
+    def is_xpu(self) -> _bool:
+        """Whether the tensor is on an XPU. As `torch.Tensor.is_xpu`."""
+
     def isclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
         """|input - other| <= atol + |rtol * other|, elementwise, or equal. As `torch.isclose`.
 
@@ -1461,7 +1470,10 @@ class TensorMethods:
     def permute(self, dims: Sequence[_int]) -> Tensor: ...
 
     def pin_memory(self, device: Device = None) -> Tensor:
-        """Raises RuntimeError: memory is pinned for an accelerator, and there is none."""
+        """`self`, in memory from which an accelerator copies faster: JAX pins it itself. As `torch.Tensor.pin_memory`.
+
+        RuntimeError where there is no accelerator, and for a tensor that is not on the CPU.
+        """
 
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """The pseudoinverse. As `torch.pinverse`."""
@@ -2027,7 +2039,7 @@ class TensorMethods:
         """In-place form of `xlogy`."""
 
     def xpu(self, device: Device = None, non_blocking: _bool = False, memory_format: memory_format | None = None) -> Tensor:
-        """Raises AssertionError: there is no XPU."""
+        """`self` on an XPU. As `torch.Tensor.xpu`. AssertionError where there is none."""
 
     def zero_(self) -> Tensor:
         """Set every element to 0. As `torch.Tensor.zero_`."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from eager.core import tape
+from eager.core.placed import Placed, data_of
 from eager.core.state import Recent, grad_enabled, version_of
 
 # other origins: (number of the output, name of the function that made several)
@@ -58,7 +59,7 @@ def note_view(view: Any, source: Any) -> None:
             origin = OF_LEAF  # a view that requires_grad_() has made a leaf
     if not grad_enabled():
         origin = origin or NO_GRAD
-        if source._n is not None and view._d.__class__ is np.ndarray:
+        if source._n is not None and (view._d.__class__ is np.ndarray or view._d.__class__ is Placed):
             # it requires grad as its base does, but nothing flows through it
             view._n = tape.dead_end(version_of(view._d))
     view._v = (base, origin)
@@ -119,6 +120,12 @@ def check_recorded_write(target: Any) -> None:
         raise RuntimeError(LEAF_VIEW)
 
 
+def check_plain_write(target: Any) -> None:
+    """`check_unrecorded_write` for a view that requires no grad; others are checked elsewhere."""
+    if target._n is None and getattr(target, "_v", None).__class__ is tuple:
+        check_unrecorded_write(target)
+
+
 def check_unrecorded_write(target: Any) -> None:
     """Raise PyTorch's RuntimeError for a view made without recording if a write to it now would have to be recorded."""
     base, origin = target._v
@@ -128,12 +135,14 @@ def check_unrecorded_write(target: Any) -> None:
 
 def check_unwritten(view: Any) -> None:
     """Raise PyTorch's RuntimeError if the memory of `view`, a dead end, has been written since it was made."""
-    if version_of(view._array()) != view._n[tape.SAVED][0]:
+    if version_of(data_of(view)) != view._n[tape.SAVED][0]:
         raise RuntimeError(WRITTEN_SINCE)
 
 
-def geometry(base: np.ndarray, view: np.ndarray) -> dict[str, Any]:
-    """Where `view` lies in the memory of `base`, as parameters of `as_strided`."""
+def geometry(base: Any, view: Any) -> dict[str, Any]:
+    """Where the data `view` lie in the memory of `base`, as parameters of `as_strided`."""
+    if view.__class__ is Placed:
+        return view.geometry(base)
     item = base.itemsize
     offset = (view.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // item
     layout = None if base.flags.c_contiguous else (tuple(s // item for s in base.strides), 0)

@@ -1,11 +1,15 @@
-"""`torch.cuda` of a build without CUDA: queries answer, everything that needs a device raises AssertionError."""
+"""`torch.cuda`: the GPUs that JAX has. Without one, queries answer, and what needs a device raises AssertionError."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from types import SimpleNamespace
+from typing import Any
 
-from eager.core.devices import NO_CUDA
 from eager.core.missing import explain
+from eager.core.runtime import devices as _devices
+from eager.cuda.devices import DeviceContext, functions
+from eager.cuda.devices import Event as _Event
+from eager.cuda.devices import Stream as _Stream
 from eager.surface.errors import OutOfMemoryError
 from graphc.lazy import lazy
 
@@ -18,6 +22,7 @@ __all__ = [
     "current_device",
     "current_stream",
     "default_stream",
+    "device",
     "device_count",
     "empty_cache",
     "get_arch_list",
@@ -50,58 +55,47 @@ __all__ = [
 ]
 
 
-def is_available() -> bool:
-    """False: there is no CUDA."""
-    return False
-
-
-def is_initialized() -> bool:
-    """False: there is no CUDA."""
-    return False
+_found = functions("cuda")
+(
+    current_device, current_stream, device_count, empty_cache, get_device_capability, get_device_name, get_rng_state,
+    get_rng_state_all, init, is_available, manual_seed, manual_seed_all, max_memory_allocated, mem_get_info,
+    memory_allocated, memory_stats, set_device, set_rng_state, set_rng_state_all, synchronize,
+) = (_found[name] for name in sorted(_found))  # fmt: skip
+device = DeviceContext
+default_stream = current_stream
+memory_reserved, max_memory_reserved = memory_allocated, max_memory_allocated
+is_initialized = is_available
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """False: there is no CUDA."""
-    return False
-
-
-def device_count() -> int:
-    """0: there is no CUDA."""
-    return 0
+    """Whether there is a GPU: XLA emulates what one has not."""
+    return is_available()
 
 
 def get_arch_list() -> list[str]:
-    """No architectures: there is no CUDA."""
+    """No architectures: programs are compiled for the device that they run on."""
     return []
 
 
-def memory_allocated(device: Any = None) -> int:
-    """0: there is no device memory."""
-    return 0
+def get_device_properties(device: Any = None) -> SimpleNamespace:
+    """The name, the capability and the memory of a GPU."""
+    major, minor = get_device_capability(device)
+    return SimpleNamespace(name=get_device_name(device), major=major, minor=minor, total_memory=mem_get_info(device)[1])
 
 
-max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """What the allocator of a GPU tells, a line each."""
+    synchronize(device)
+    return "\n".join(f"{name}: {value:,}" for name, value in memory_stats(device).items())
 
 
-def manual_seed(seed: int) -> None:
-    """Does nothing: there is no device generator to seed."""
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Does nothing where there is a GPU: JAX counts from the start of the process on."""
+    init()
 
 
-manual_seed_all = manual_seed
-
-
-def empty_cache() -> None:
-    """Does nothing: there is no device memory."""
-
-
-def _needs_cuda(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises AssertionError: there is no CUDA."""
-    raise AssertionError(NO_CUDA)
-
-
-current_device = current_stream = default_stream = get_device_capability = get_device_name = _needs_cuda
-get_device_properties = get_rng_state = init = mem_get_info = set_device = set_rng_state = synchronize = _needs_cuda
-reset_peak_memory_stats = memory_summary = _needs_cuda
+def ipc_collect() -> None:
+    """Does nothing: JAX keeps the memory that it has."""
 
 
 class _NeedsCuda:
@@ -109,30 +103,42 @@ class _NeedsCuda:
 
     _message = "Tried to instantiate dummy base class {}"
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(cls._message.format(cls.__name__))
 
 
 class CUDAGraph(_NeedsCuda):
-    """`torch.cuda.CUDAGraph`: there is no CUDA."""
+    """`torch.cuda.CUDAGraph`: `graphc.compile` makes one program of a function instead."""
 
 
 class graph(_NeedsCuda):
-    """`torch.cuda.graph`: there is no CUDA."""
+    """`torch.cuda.graph`: `graphc.compile` makes one program of a function instead."""
 
 
-class Event(_NeedsCuda):
-    """`torch.cuda.Event`: there is no CUDA."""
+class Event(_Event):
+    """`torch.cuda.Event`. RuntimeError where there is no GPU."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if not _devices("cuda"):
+            raise RuntimeError(cls._message.format(cls.__name__))
+        return object.__new__(cls)
+
+    _message = _NeedsCuda._message
 
 
-class Stream(_NeedsCuda):
-    """`torch.cuda.Stream`: there is no CUDA."""
+class Stream(_Stream):
+    """`torch.cuda.Stream`. RuntimeError where there is no GPU."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if not _devices("cuda"):
+            raise RuntimeError(cls._message.format(cls.__name__))
+        return object.__new__(cls)
 
     _message = "torch.cuda.{} requires CUDA support"
 
 
 class StreamContext:
-    """`torch.cuda.StreamContext`: there is no stream to change to."""
+    """`torch.cuda.StreamContext`: a device has one stream, and so there is none to change to."""
 
     def __init__(self, stream: Stream | None):
         self.stream = stream
@@ -147,24 +153,6 @@ class StreamContext:
 def stream(stream: Stream | None) -> StreamContext:
     """A context that does nothing: there is no stream to change to."""
     return StreamContext(stream)
-
-
-def get_rng_state_all() -> list[Any]:
-    """No states: there is no CUDA."""
-    return []
-
-
-def set_rng_state_all(new_states: Any) -> None:
-    """Sets the states of no devices."""
-
-
-def ipc_collect() -> None:
-    """Does nothing: there is no device memory."""
-
-
-def memory_stats(device: Any = None) -> dict[str, Any]:
-    """No statistics: there is no device memory."""
-    return {}
 
 
 __getattr__, __dir__ = lazy(__name__, {}, ("amp",))

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from eager.core import state, tape
+from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import current_interpreter
 from eager.core.layouts import laid_out
-from eager.core.meta import Meta, is_meta
+from eager.core.placed import Placed, filled, is_elsewhere
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.language import E
@@ -50,7 +51,7 @@ def seeds(outputs: Sequence[Tensor], gradients: Any) -> list[Tensor]:
                     f"grad can be implicitly created only for real scalar outputs but got {output.dtype}"
                 )
             shape, dtype = output._d.shape, output._dtype()
-            g = Tensor._wrap(Meta(shape, dtype) if is_meta(output) else np.ones(shape, dtype))
+            g = Tensor._wrap(filled(shape, dtype, 1, output._d))
         elif not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         elif g._d.shape != output._d.shape:
@@ -78,8 +79,13 @@ def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> N
         tensor._g = made = named(E.clone(g), "CopyBackwards") if create_graph else g
         if made._d.__class__ is np.ndarray:
             made._d = laid_out(made._d, tensor._d, copy=False)
+        elif made._d.__class__ is Placed and not create_graph:
+            tensor._g = Tensor._wrap(made._d.alone())  # others may have it, too
     elif create_graph:
         tensor._g = old + g
+    elif is_elsewhere(old):
+        with set_grad_enabled(False):
+            current_interpreter().assign(old, E.add(old, g), "add")
     else:
         old._add_gradient(g._array())
     found = hooks.hooks_of(node)
@@ -149,7 +155,7 @@ def grad(
         if isinstance(g, list):
             g = g[tensor.output_nr]
         if g is None and materialize_grads:
-            g = Tensor._wrap(np.zeros(tensor._d.shape, tensor._dtype()))
+            g = Tensor._wrap(filled(tensor._d.shape, tensor._dtype(), 0, tensor._d))
         if g is None and not allow_unused:
             raise RuntimeError(UNUSED.format(index=i))
         result.append(g)

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from eager.core import tape
+from eager.core.devices import META
 from eager.core.dtypes import type_name
 from eager.core.grad_mode import GradMode
 from eager.core.interpreter import current_interpreter, on_arrays
-from eager.core.meta import Meta, NoDataError, check_devices
+from eager.core.meta import Meta, NoDataError
+from eager.core.placed import Placed, common_device, data_of, run
 from eager.core.state import anomaly, grad_enabled, saved_hooks
 from eager.core.tensor import SEALED_SAVE, Sealed, Tensor
 from eager.core.views import note_view
@@ -86,7 +88,7 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         arrays = [t._array() for t in tensors]
         op.rule.infer(op, [aval_of(a) for a in arrays], params)
     except NoDataError:
-        return _without_data(op, operands, params)
+        return _elsewhere(op, operands, params)
     except Exception as error:
         error.add_note(f"in {call_text(op, operands)}")
         raise
@@ -109,21 +111,33 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     return result
 
 
-def _without_data(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-    """`plain` on meta tensors: the shapes and dtypes that `op` has a rule for. RuntimeError if some have values."""
+def _elsewhere(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """`plain` on tensors whose values lie elsewhere: run there, or on meta tensors what `op` has a shape rule for.
+
+    RuntimeError if they are on different devices.
+    """
     try:
         tensors = promote(op, operands)
-        check_devices(tensors)
+        where = common_device(op, tensors)
         inferred = op.rule.infer(op, [Aval(tuple(t._d.shape), t._dtype()) for t in tensors], params)
     except Exception as error:
         error.add_note(f"in {call_text(op, operands)}")
         raise
-    results = [Tensor._wrap(Meta(aval.shape, aval.dtype)) for aval in (inferred if op.several else (inferred,))]
+    if where is META:
+        found: list[Any] = [Meta(aval.shape, aval.dtype) for aval in (inferred if op.several else (inferred,))]
+    else:
+        found = list(run(op, list(map(data_of, tensors)), params, where))
+    results = [Tensor._wrap(data) for data in found]
     if op.vjp and grad_enabled():
         if op.several:
             record_several(op, tensors, params, results)
         elif is_inexact(results[0]._dtype()):
             record(op, tensors, params, results[0])
+            if results[0]._n is not None and len(operands) == 2 and op.pointwise:
+                _name_overload(op, operands, results[0])
+    source = tensors[0]._d
+    if op.view and source.__class__ is Placed and found[0].memory is source.memory and op.vjp:
+        note_view(results[0], tensors[0])
     return tuple(results) if op.several else results[0]
 
 
@@ -241,9 +255,11 @@ class Packed:
 
 def _packed(value: Any, op: Op, name: str, tensors: Sequence[Tensor], hooks: Any) -> Any:
     """A value that a node saves, as the saved-tensor hooks in force want it kept."""
-    if isinstance(value, list) and value and isinstance(value[0], np.ndarray):
+    if isinstance(value, list) and value and isinstance(value[0], (np.ndarray, Placed)):
         return [_packed(v, op, name, tensors, hooks) for v in value]
-    if not isinstance(value, np.ndarray) or (not value.ndim and not value.flags.writeable):
+    if value.__class__ is not Placed and (
+        not isinstance(value, np.ndarray) or (not value.ndim and not value.flags.writeable)
+    ):
         return value
     if isinstance(hooks, str):
         raise RuntimeError(hooks)
@@ -262,7 +278,7 @@ def _unpacked(values: dict[str, Any]) -> dict[str, Any]:
 def _unpack(value: Any) -> Any:
     if value.__class__ is list:
         return [_unpack(v) for v in value]
-    return value.unpack(value.kept)._array() if value.__class__ is Packed else value
+    return data_of(value.unpack(value.kept)) if value.__class__ is Packed else value
 
 
 @functools.cache

@@ -12,11 +12,13 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.interpreter import IMMEDIATE, Interpreter
 from eager.core.meta import Meta, is_meta
+from eager.core.placed import Placed, is_elsewhere, is_placed, put
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
-from eager.core.views import check_recorded_write
+from eager.core.views import check_plain_write, check_recorded_write
 from eager.engine import dispatch, inplace, walks
 from eager.engine.backward import accumulate, node_of
+from eager.engine.crossing import beside, crossings, transferred
 from eager.engine.hooks import RemovableHandle, hooked
 from eager.engine.language import E
 from graphc.ops.dtypes import FLOAT64
@@ -45,24 +47,35 @@ class Immediate(Interpreter):
         return dispatch.plain(op, operands, params)
 
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
-        if is_meta(target):
+        kind = target._d.__class__  # asked in place: a call takes longer
+        if kind is Meta:
             if grad_enabled() and value._n is not None:
                 target._n = value._n
             return target
         recorded = grad_enabled() and (value._n is not None or target._n is not None)
+        if kind is Placed or value._d.__class__ is Placed or value._d.__class__ is Meta:
+            value = transferred(value, target.device)
         if recorded:
             check_recorded_write(target)
         if recorded and value._dtype() != target._dtype():
             value = E.cast(value, dtype=target._dtype())
-        array = target._writable(repeated=name in inplace.FILLS)
-        np.copyto(array, value._array(), casting="unsafe")
-        state.note_write(array)
+        array: Any = target._d
+        if kind is Placed:
+            written = value if value._dtype() == target._dtype() else E.cast(value.detach(), dtype=target._dtype())
+            check_plain_write(target)
+            array.write(written._d.array, repeated=name in inplace.FILLS)
+        else:
+            array = target._writable(repeated=name in inplace.FILLS)
+            np.copyto(array, value._array(), casting="unsafe")
+            state.note_write(array)
         if recorded:
             inplace.take_over(target, value, array, name)
         return target
 
     def copied(self, tensor: Tensor) -> Tensor:
-        result = Tensor._wrap(tensor._d if is_meta(tensor) else tensor._array().copy())
+        found: Any = tensor._d
+        copy = found.alone() if is_placed(tensor) else found if is_meta(tensor) else tensor._array().copy()
+        result = Tensor._wrap(copy)
         result._n = tensor._n
         return result
 
@@ -70,7 +83,14 @@ class Immediate(Interpreter):
         if create_graph:
             warnings.warn(CYCLE, UserWarning, stacklevel=3)
         # and within another walk, which may have given gradients to nodes that this one visits
-        if create_graph or inputs is not None or state.anomaly.enabled or tape.walks or any(map(is_meta, outputs)):
+        if (
+            create_graph
+            or inputs is not None
+            or state.anomaly.enabled
+            or tape.walks
+            or any(map(is_elsewhere, outputs))
+            or (crossings and walks.crosses(outputs))
+        ):
             targets = walks.leaf_nodes(outputs) if inputs is None else [node_of(t) for t in inputs]
             for node, g in zip(targets, walks.gradients(outputs, cotangents, targets, keep, create_graph), strict=True):
                 if g is not None:
@@ -116,11 +136,12 @@ class Immediate(Interpreter):
     ) -> Tensor:  # fmt: skip
         if like is not None and is_meta(like):
             return Tensor._wrap(Meta(shape, dtype))
-        return Tensor._wrap(np.asarray(draw(shape)))
+        drawn = np.asarray(draw(shape))
+        return Tensor._wrap(drawn if like is None or not is_placed(like) else put(drawn, like.device))
 
     def drawn(self, sampler: Any, inputs: Sequence[Tensor], generator: Any) -> Tensor:
-        values = sampler.draw(generator, *[x._array() for x in inputs])
-        return Tensor._wrap(np.asarray(values, inputs[0]._dtype()))
+        values = sampler.draw(generator, *[x._read() for x in inputs])
+        return beside(Tensor._wrap(np.asarray(values, inputs[0]._dtype())), inputs[0])
 
 
 IMMEDIATE.__class__ = Immediate  # the instance is of core, which cannot do all this

@@ -15,6 +15,7 @@ import numpy as np
 
 from eager.core import state, tape
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.placed import data_of, is_placed
 from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor, check_in_place
 from eager.core.ufunc_writes import write_apart
@@ -89,7 +90,7 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
             base._n = _copied(base, value) if name in _COPIES else value._n
             if name == "fill_with":
                 tape.rename(base._n, _OVERWRITES[name])
-    state.note_writer(base._array(), tape.name_of(base._n).rpartition("::")[2])
+    state.note_writer(data_of(base), tape.name_of(base._n).rpartition("::")[2])
     if base is target and about is None:
         return
     for view in base._v.live():
@@ -102,22 +103,22 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
 def _record_write(base: Tensor, target: Tensor, value: Tensor) -> None:
     """Give `base` the history of a write of `value` to the region that `target` shows."""
     if is_complex(base) == is_complex(target):
-        record(_SCATTER, (base, value), geometry(base._array(), target._array()), base)
+        record(_SCATTER, (base, value), geometry(data_of(base), data_of(target)), base)
         return
     whole, region = _reals(base), _reals(target)
-    written = Tensor._wrap(whole._array())
-    record(_SCATTER, (whole, _reals(value)), geometry(whole._array(), region._array()), written)
+    written = Tensor._wrap(data_of(whole))
+    record(_SCATTER, (whole, _reals(value)), geometry(data_of(whole), data_of(region)), written)
     _record_from_reals(written, base)
 
 
 def _record_view(base: Tensor, view: Tensor) -> None:
     """Give `view` the history of reading `base` anew."""
     if is_complex(base) == is_complex(view):
-        record(_STRIDED, (base,), geometry(base._array(), view._array()), view)
+        record(_STRIDED, (base,), geometry(data_of(base), data_of(view)), view)
         tape.rename(view._n, "AsStridedBackward0")
         return
-    whole, region = _reals(base), Tensor._wrap(_reals(view)._array())
-    record(_STRIDED, (whole,), geometry(whole._array(), region._array()), region)
+    whole, region = _reals(base), Tensor._wrap(data_of(_reals(view)))
+    record(_STRIDED, (whole,), geometry(data_of(whole), data_of(region)), region)
     _record_from_reals(region, view)
     # PyTorch takes such views again as they were taken
     tape.rename(view._n, "ViewAsComplexBackward0" if is_complex(view) else "ViewAsRealBackward0")
@@ -127,6 +128,8 @@ def _reals(x: Tensor) -> Tensor:
     """The numbers that complex ones are made of, in the same memory, with their history; real ones as they are."""
     if not is_complex(x):
         return x
+    if is_placed(x):
+        return E.view_as_real(x)
     result = Tensor._wrap(_AS_REAL.kernel(x._array()))
     record(_AS_REAL, (x,), {}, result)
     return result

@@ -18,6 +18,7 @@ from eager.core.interpreter import on_arrays
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.anomaly import explained
+from eager.engine.crossing import beside, crossings
 from eager.engine.language import E
 from graphc.ops.gradient import names_of_results, share
 
@@ -47,6 +48,11 @@ def visited() -> set[int]:
     return walk if isinstance(walk, set) else {id(node) for node in reachable(walk)}
 
 
+def crosses(outputs: Sequence[Tensor]) -> bool:
+    """Whether some of the way back from `outputs` is on another device."""
+    return any(node[tape.ABOUT].crosses for node in reachable([t._n for t in outputs]))
+
+
 def leaf_nodes(outputs: Sequence[Tensor]) -> list[tape.Node]:
     """The nodes of the live leaf tensors that `outputs` depend on."""
     return [n for n in reachable(t._n for t in outputs) if tape.is_leaf(n) and n[tape.PARENTS]() is not None]
@@ -70,7 +76,12 @@ def gradients(
         if any(id(p) in wanted or id(p) in through for p in tape.parents_of(node)):
             through.add(id(node))
     # under an interpreter (vmap) the cotangents are no arrays
-    on_tensors = create_graph or state.anomaly.enabled or not all(map(on_arrays, outputs))
+    on_tensors = (
+        create_graph
+        or state.anomaly.enabled
+        or not all(map(on_arrays, outputs))
+        or bool(crossings and any(node[tape.ABOUT].crosses for node in nodes))
+    )
     carried = TENSORS if on_tensors else ARRAYS
     found: dict[int, Tensor] = {}
     with tape.lock, set_grad_enabled(create_graph):
@@ -132,6 +143,8 @@ def _tensors_on(node: tape.Node, g: Any, hooked: hooks.Hooked | None) -> None:
             shares = hooked.leaving(node, shares, g)
         for number, (parent, d) in enumerate(zip(node[tape.PARENTS :], shares, strict=True)):
             if parent is not None and d is not None:
+                if not node[tape.ABOUT].crosses:  # else a rule may make it of constants
+                    d = beside(d, next(x for x in tape.by_output(g) if x is not None))
                 if state.anomaly.enabled and state.anomaly.check_nan:
                     check_nan(node, number, d)
                 _give(parent, d)
@@ -204,6 +217,6 @@ def with_node(array: Any, node: tape.Node | None) -> Tensor | None:
 
 def check_nan(node: tape.Node, number: int, d: Tensor) -> None:
     """Raise RuntimeError if `d`, what `node` gives its parent `number`, has a nan."""
-    array = d._array()
+    array = d._known()
     if array.dtype.kind in "fc" and np.isnan(array).any():
         raise RuntimeError(f"Function '{tape.name_of(node)}' returned nan values in its {number}th output.")

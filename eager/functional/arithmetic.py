@@ -321,11 +321,11 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether `isclose` holds everywhere. As `torch.allclose`."""
-    return bool(isclose(input, other, rtol, atol, equal_nan)._array().all())
+    return bool(isclose(input, other, rtol, atol, equal_nan)._read().all())
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether the two have the same shape and elements. As `torch.equal`."""
     if shape_of(input, "equal") != shape_of(other, "equal", "other", 2):
         return False
-    return bool(E.eq(input, other)._array().all())
+    return bool(E.eq(input, other)._read().all())

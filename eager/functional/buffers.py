@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import enum
 import warnings
+import weakref
 from typing import Any
 
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.devices import default_device
+from eager.core.devices import accelerator, default_device
+from eager.core.runtime import devices
 from eager.core.tensor import INEXACT_ONLY, Tensor
 from eager.functional.casts import placed
 from graphc.ops.dtypes import is_inexact
@@ -40,11 +42,16 @@ def finished(array: np.ndarray | Tensor, device: Any, requires_grad: bool, pin_m
     traced = isinstance(array, Tensor)
     if requires_grad and not is_inexact(array._dtype() if traced else array.dtype):
         raise RuntimeError(NO_GRAD_DTYPE)
-    if pin_memory:
+    if pin_memory and not devices(accelerator()):
         raise RuntimeError(NO_PINNING)
     t = array if traced else Tensor._wrap(array)
     t = placed(t, default_device() if device is None else device)
+    if pin_memory:
+        pinned[id(t)] = t
     return t.requires_grad_(_message=INEXACT_ONLY) if requires_grad else t
+
+
+pinned: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()  # by id, what is pinned
 
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:

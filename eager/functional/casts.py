@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.devices import CPU, check_device
+from eager.core.devices import check_device
 from eager.core.interpreter import on_arrays
-from eager.core.meta import NO_DATA, Meta
-from eager.core.state import grad_enabled
 from eager.core.tensor import Sealed, Tensor
 from eager.core.views import base_of
 from eager.engine.conversion import cast_to, converted
+from eager.engine.crossing import transferred
 from eager.engine.language import E
 from eager.functional.arguments import shape_of
 from eager.functional.scalars import common_dtype
@@ -35,13 +34,7 @@ def placed(t: Tensor, device: Any) -> Tensor:
     """
     if device is None:
         return t
-    where = check_device(device)
-    if where is t.device:
-        return t
-    if where is CPU:
-        raise NotImplementedError(NO_DATA)
-    made = Tensor._wrap(Meta(t._d.shape, t._dtype()))
-    return made.requires_grad_() if t._n is not None and not grad_enabled() else made
+    return transferred(t, check_device(device))
 
 
 NO_TARGET = "to() received an invalid combination of arguments - got ({}), but expected a dtype, a device or a tensor"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.interpreter import current_interpreter
+from eager.core.placed import is_placed
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.static import batched
@@ -19,8 +20,10 @@ from graphc.ops.dtypes import BOOL, INT64, is_half, is_inexact
 
 
 def unknown(tensor: Tensor) -> bool:
-    """Whether a program that is being traced finds other values in `tensor` when it runs."""
+    """Whether the values of `tensor` lie on a device, or a program that is traced finds others there when it runs."""
     interpreter = current_interpreter()
+    if is_placed(tensor):
+        return True  # they stay where they are, and only counts are asked for
     if batched(tensor) or (interpreter.immediate and tensor._d.__class__ is np.ndarray):
         return False
     return not interpreter.is_constant(tensor)

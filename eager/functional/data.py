@@ -42,7 +42,8 @@ def new_tensor(
     """A copy of `data` in the dtype of `self`. As `torch.Tensor.new_tensor`."""
     if isinstance(data, Tensor):
         warnings.warn(COPY_WARNING.format("tensor.new_tensor"), UserWarning, stacklevel=2)
-    return finished(of_data(data, self.dtype if dtype is None else dtype), device, requires_grad, pin_memory)
+    where = self.device if device is None else device
+    return finished(of_data(data, self.dtype if dtype is None else dtype), where, requires_grad, pin_memory)
 
 
 # --- the array, and its dtype

@@ -13,6 +13,7 @@ from eager.core.interpreter import on_arrays
 from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
+from eager.engine.crossing import beside
 from eager.engine.function import Function
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, named, whole
@@ -237,7 +238,7 @@ def isreal(input: Tensor) -> Tensor:
     shape = tuple(shape_of(input, "isreal"))
     if input._dtype().kind == "c":
         return E.eq(E.imag(input), 0)
-    return E.full(shape=shape, value=True, dtype=BOOL)
+    return beside(E.full(shape=shape, value=True, dtype=BOOL), input)
 
 
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:

@@ -205,7 +205,7 @@ def bounds_error(x: Tensor, found: Index) -> IndexError | None:
     for dim, position in enumerate(found.spec):
         if position is not None:
             # PyTorch has moved the dims with an index to the front by then
-            values, size = found.arrays[position]._array(), x._d.shape[dim]
+            values, size = found.arrays[position]._read(), x._d.shape[dim]
             outside = values[(values < -size) | (values >= size)]
             if outside.size and not size:
                 return IndexError("index is out of bounds for dimension with size 0")

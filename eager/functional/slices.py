@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.interpreter import on_arrays
+from eager.core.placed import is_placed
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
@@ -41,7 +42,7 @@ def reshaped(x: Tensor, shape: Any) -> Tensor:
 
 def outside(index: Tensor, size: int, low: int = 0) -> int | None:
     """The first of `index` below `low` or not below `size`, if there is one; None also where values are not known."""
-    array = at_hand(index)
+    array = index._read() if is_placed(index) else at_hand(index)
     if array is None:
         return None
     found = array[(array < low) | (array >= size)]

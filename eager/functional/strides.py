@@ -9,6 +9,7 @@ import numpy as np
 
 from eager.core import dtypes
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.placed import is_placed
 from eager.core.state import grad_enabled, storage_of
 from eager.core.tensor import Tensor
 from eager.core.views import note_view
@@ -80,6 +81,8 @@ def _with_new_dims(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int,
 
 def storage_offset(self: Tensor) -> int:
     """Where the first element lies in the memory, in elements. As `torch.Tensor.storage_offset`."""
+    if is_placed(self):
+        return self._d.offset
     array = self._array()
     return (_address(array) - _address(storage_of(array))) // array.itemsize
 
@@ -106,6 +109,12 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     params = current_interpreter().window(input, size, stride, storage_offset)
     if params is not None:
         return E.as_strided(input, **params)
+    if is_placed(input):
+        own, data = input._d.offset, input._d
+        offset = own if storage_offset is None else storage_offset
+        whole = data.memory.array
+        check_within(size, stride, offset, data.numpy_dtype.itemsize, math.prod(whole.shape) * whole.dtype.itemsize)
+        return strided_view(input, size, stride, offset - own)
     array = input._array()
     memory = storage_of(array)
     own = (_address(array) - _address(memory)) // array.itemsize
@@ -126,6 +135,8 @@ def check_within(size: tuple[int, ...], stride: tuple[int, ...], offset: int, it
 
 def strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
     """The view of `input` at `offset` elements from its first one, which lies inside its memory."""
+    if is_placed(input):
+        return _placed_view(input, size, stride, offset)
     array = input._array()
     item = array.itemsize
     flat = storage_of(array).T if storage_of(array).flags.f_contiguous else storage_of(array)
@@ -138,6 +149,25 @@ def strided_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], 
         steps = row_major(input._d.shape) if array.flags.c_contiguous else tuple(s // item for s in array.strides)
         params = window(array.shape, steps, size, stride, offset)
         record(OPS["as_strided"], (input,), params, result)
+    note_view(result, input)
+    return result
+
+
+NO_WINDOW = "as_strided of a part of numbers, on a device"
+
+
+def _placed_view(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
+    """`strided_view` of a tensor on a device."""
+    data = input._d
+    whole = data.memory.array
+    if np.dtype(whole.dtype) != data.numpy_dtype:
+        raise NotImplementedError(NO_WINDOW)
+    steps = data.memory.stride or row_major(tuple(whole.shape))
+    params = window(tuple(whole.shape), steps, size, stride, data.offset + offset)
+    result = Tensor._wrap(data.shown(OPS["as_strided"], params, size, stride, data.offset + offset))
+    if input._n is not None and grad_enabled():
+        steps = data.stride or row_major(data.shape)
+        record(OPS["as_strided"], (input,), window(data.shape, steps, size, stride, offset), result)
     note_view(result, input)
     return result
 
@@ -172,7 +202,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"maximum size for tensor at dimension {axis} is {length} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    traced = not on_arrays(self)
+    traced = not (on_arrays(self) or is_placed(self))
     steps = row_major(tuple(shape)) if traced else stride(self)
     geometry: Any = (size,), (1,)  # a 0-d tensor has no place for a count of slices
     if shape:
@@ -189,7 +219,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
     """The same bytes as elements of `dtype`, a view. RuntimeError if they do not make whole elements."""
-    if not current_interpreter().immediate:
+    if not current_interpreter().immediate or is_placed(self):
         return _traced_view(self, dtype.numpy)
     array, wanted = self._array(), dtype.numpy
     have, want = array.itemsize, wanted.itemsize

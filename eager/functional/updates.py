@@ -12,9 +12,12 @@ import numpy as np
 
 from eager.core.dtypes import to_numpy
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.meta import is_meta
+from eager.core.placed import is_elsewhere, is_placed
 from eager.core.state import grad_enabled, note_write
 from eager.core.tensor import Tensor, check_in_place
 from eager.core.ufunc_writes import write, write_apart
+from eager.engine.crossing import transferred
 from eager.engine.inplace import assign, before
 from eager.engine.language import E
 from eager.engine.node_names import whole
@@ -170,11 +173,15 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False, *, _name: str =
     check_in_place(self)
     _check_expands(source, target)
     recorded = grad_enabled() and (self._n is not None or src._n is not None)
+    if is_elsewhere(src) and not is_meta(src):
+        src = transferred(src, self.device)
     if on_arrays(self) and not recorded:
         array = self._writable()
         np.copyto(array, src._array(), casting="unsafe")
         note_write(array)
         return self
+    if not is_elsewhere(src) and is_placed(self):
+        src = transferred(src, self.device)
     return assign(self, _copied(src, tuple(target), self._dtype()), _name)
 
 

@@ -11,6 +11,7 @@ from eager import return_types
 from eager.core.interpreter import on_arrays
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
+from eager.engine.crossing import beside
 from eager.engine.language import E
 from eager.engine.node_names import undifferentiated
 from eager.functional.arguments import shape_of
@@ -70,7 +71,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     check_square(A, "linalg.cholesky")
     check_floating(A, "linalg.cholesky")
     if valueless(A):
-        info = E.full(shape=tuple(A._d.shape[:-2]), value=0, dtype=INT32)
+        info = beside(E.full(shape=tuple(A._d.shape[:-2]), value=0, dtype=INT32), A)
         return return_types.linalg_cholesky_ex(cholesky(A, upper=upper), info)
     values = hermitian(Tensor._wrap(A._values("cholesky_ex")), upper)._array()
     info = minors(values) if values.size else np.zeros(values.shape[:-2], np.int32)

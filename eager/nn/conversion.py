@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.devices import CPU, check_device
+from eager.core.devices import CPU, check_device, named
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -71,7 +71,7 @@ class Converted:
 
     def _place(self, where: Any) -> None:
         try:
-            self._apply(lambda t: placed(t, where))
+            self._apply(lambda t: t.of_dtype(t._dtype(), where) if is_lazy(t) else placed(t, where))
         except NotImplementedError as error:
             raise NotImplementedError(f"{error} {USE_TO_EMPTY}") from None
 
@@ -96,14 +96,19 @@ class Converted:
         return self._apply(lambda t: t.type(dst_type))  # type: ignore[attr-defined]
 
     def cpu(self) -> Self:
-        """The module itself, if it is on the CPU. NotImplementedError for one without values."""
+        """Move parameters and buffers to the CPU. NotImplementedError for a module without values."""
         self._place(CPU)
         return self
 
-    def cuda(self, device: Any = None) -> NoReturn:
-        """Raises AssertionError: there is no CUDA."""
-        check_device("cuda")
-        raise AssertionError
+    def cuda(self, device: Any = None) -> Self:
+        """Move parameters and buffers to a GPU. AssertionError where there is none."""
+        self._place(named("cuda", device))
+        return self
+
+    def xpu(self, device: Any = None) -> Self:
+        """Move parameters and buffers to an XPU. AssertionError where there is none."""
+        self._place(named("xpu", device))
+        return self
 
     def share_memory(self) -> Any:
         """The module itself: its memory is this process's. RuntimeError for parameters that have none yet."""

@@ -13,7 +13,7 @@ from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.rng import distributions, fills
 from eager.rng.functions import Generator
-from eager.rng.sampling import check_float, default_generator, sample, sample_like, source_of
+from eager.rng.sampling import check_float, sample, sample_like, source_of
 from graphc.ops.dtypes import BOOL, INT64
 
 
@@ -61,7 +61,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     if not math.prod(shape):
         return tensor
     rows, columns = shape[0], math.prod(shape[1:])
-    dtype, source = check_float(tensor._dtype(), "normal_kernel_cpu"), source_of(generator)
+    dtype, source = check_float(tensor._dtype(), "normal_kernel_cpu"), source_of(generator, tensor)
 
     def draw(wanted: tuple[int, ...]) -> np.ndarray:
         drawn = source.normal((*wanted[: -len(shape)], rows, columns), dtype)
@@ -81,11 +81,11 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     def chosen(wanted: tuple[int, ...]) -> np.ndarray:
         mask = np.zeros((math.prod(wanted[:-2]) * columns, rows), BOOL)
         for column in mask:
-            column[default_generator.permutation(rows, INT64)[:zeros]] = True
+            column[source_of(None, tensor).permutation(rows, INT64)[:zeros]] = True
         return mask.reshape(*wanted[:-2], columns, rows).swapaxes(-1, -2)
 
     fills.normal_(tensor, 0, std, generator=generator)
-    mask = sample(chosen, (rows, columns), BOOL, default_generator, tensor)
+    mask = sample(chosen, (rows, columns), BOOL, source_of(None, tensor), tensor)
     return assign(tensor, E.where(mask, 0.0, tensor), "sparse")
 
 
@@ -98,7 +98,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
             "incorrect.",
             stacklevel=2,
         )
-    dtype, source = tensor._dtype(), source_of(generator)
+    dtype, source = tensor._dtype(), source_of(generator, tensor)
     normal = fills.normals_for(tensor, source, mean, std)
     draw = lambda shape: distributions.truncated_normal(source, normal, shape, dtype, mean, std, a, b)
     return _assign(tensor, sample_like(draw, tensor, dtype, source), "trunc_normal")

@@ -6,8 +6,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from eager.core.devices import check_device
+from eager.core.devices import check_device, device
 from eager.core.dtypes import to_numpy
+from eager.core.placed import zeros_on
 from eager.core.tensor import Parameter, Tensor
 from eager.nn.buffer import Buffer
 from graphc.ops.dtypes import default_float
@@ -34,12 +35,12 @@ NOT_USABLE = (
 
 
 class Unshaped(StandIn):
-    """In place of the array of a tensor without a shape: knows its dtype, and refuses everything else."""
+    """In place of the array of a tensor without a shape: knows its dtype and its device, and refuses all else."""
 
-    __slots__ = ("numpy_dtype",)
+    __slots__ = ("device", "numpy_dtype")
 
-    def __init__(self, dtype: np.dtype):
-        self.numpy_dtype = dtype
+    def __init__(self, dtype: np.dtype, where: device):
+        self.numpy_dtype, self.device = dtype, where
 
     @property
     def shape(self) -> NoReturn:
@@ -59,8 +60,9 @@ class UninitializedTensorMixin:
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Become a plain Parameter or Buffer of that `shape`, whose values are still to be set."""
-        check_device(device)
-        self._d = np.zeros(tuple(shape), self._d.numpy_dtype if dtype is None else to_numpy(dtype))
+        where = self._d.device if device is None else check_device(device)
+        kind = self._d.numpy_dtype if dtype is None else to_numpy(dtype)
+        self._d = zeros_on(where, tuple(shape), kind)
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
 
     @property
@@ -81,10 +83,10 @@ class UninitializedTensorMixin:
         """Raises RuntimeError."""
         raise RuntimeError(NOT_SHARED)
 
-    def of_dtype(self, dtype: np.dtype) -> Any:
-        """The same with another dtype."""
+    def of_dtype(self, dtype: np.dtype, where: device | None = None) -> Any:
+        """The same with another dtype, or on another device."""
         made: Any = type(self)(self.requires_grad)  # type: ignore[call-arg, attr-defined]
-        made._d = Unshaped(dtype)
+        made._d = Unshaped(dtype, self._d.device if where is None else where)
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -97,8 +99,7 @@ class UninitializedTensorMixin:
         return f"<{type(self).__name__}>"
 
     def _begin(self, requires_grad: bool, device: Any, dtype: Any) -> None:
-        check_device(device)
-        self._d = Unshaped(default_float() if dtype is None else to_numpy(dtype))
+        self._d = Unshaped(default_float() if dtype is None else to_numpy(dtype), check_device(device))
         self._n = None
         self.requires_grad_(requires_grad)  # type: ignore[attr-defined]
 

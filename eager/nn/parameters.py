@@ -11,6 +11,7 @@ from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting,
 from eager.core.meta import Meta
 from eager.core.tensor import Parameter, Tensor
 from eager.engine.language import E
+from eager.functional.casts import placed
 from eager.nn import init
 from eager.nn.module import Module
 from graphc.ops.dtypes import default_float
@@ -19,10 +20,11 @@ from graphc.ops.dtypes import default_float
 def new_parameter(shape: tuple[int, ...], device: Any, dtype: Any) -> Parameter:
     """A Parameter of `shape` whose values are still to be set."""
     kind = default_float() if dtype is None else to_numpy(dtype)
-    if check_device(device) is META:
+    where = check_device(device)
+    if where is META:
         return Parameter(Tensor._wrap(Meta(shape, kind)))
     with interpreting(IMMEDIATE):
-        return Parameter(E.full(shape=shape, value=0, dtype=kind))
+        return Parameter(placed(E.full(shape=shape, value=0, dtype=kind), where))
 
 
 def add_parameters(module: Module, device: Any, dtype: Any, **shapes: tuple[int, ...] | None) -> None:

@@ -18,8 +18,9 @@ import numpy as np
 
 from eager.core.grad_mode import enable_grad, no_grad
 from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting, on_arrays
-from eager.core.meta import is_meta
+from eager.core.placed import filled, is_elsewhere
 from eager.core.tensor import Tensor
+from eager.engine.crossing import transferred
 from eager.engine.language import E
 from eager.functional.complexes import view_as_complex, view_as_real
 from eager.nn.hooks import Hook, HookTable, RemovableHandle
@@ -370,8 +371,9 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
 
 def like(parameter: Tensor, value: float = 0) -> Tensor:
     """A new state tensor of the shape and dtype of `parameter`."""
-    if is_meta(parameter):
-        return Tensor._wrap(parameter._d)
+    if is_elsewhere(parameter):
+        with interpreting(IMMEDIATE):
+            return Tensor._wrap(filled(parameter._d.shape, parameter._dtype(), value, parameter._d))
     return zeros(parameter._d.shape, parameter._dtype(), value)
 
 
@@ -419,8 +421,8 @@ def _fitted(name: Any, value: Any, parameter: Tensor | None) -> Any:
     """Loaded state: tensors are copied, in the parameter's dtype unless they count steps."""
     if isinstance(value, Tensor):
         if parameter is not None and name != "step" and parameter._dtype().kind == "f":
-            return Tensor._wrap(value._array().astype(parameter._dtype()))
-        return Tensor._wrap(value._array().copy())
+            return transferred(E.cast(value.detach(), dtype=parameter._dtype()).clone(), parameter.device)
+        return value.detach().clone()
     if isinstance(value, dict):
         return {key: _fitted(key, each, parameter) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

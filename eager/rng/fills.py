@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
+from eager.core.devices import check_device
 from eager.core.layouts import memory_order
 from eager.core.limits import finfo
 from eager.core.tensor import Tensor, check_in_place
+from eager.engine.crossing import transferred
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.rng import distributions
@@ -57,7 +59,7 @@ def _check_uniform(dtype: np.dtype, low: float, high: float) -> None:
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with uniform numbers in [from_, to)."""
     check_in_place(self)
-    kind, source = check_float(self._dtype(), "check_uniform_bounds"), source_of(generator)
+    kind, source = check_float(self._dtype(), "check_uniform_bounds"), source_of(generator, self)
     if from_ > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_:g} > to={to:g}")
     _check_uniform(kind, from_, to)
@@ -69,7 +71,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     check_in_place(self)
     check_float(self._dtype(), "normal_kernel_cpu")
     check_std(std)
-    source = source_of(generator)
+    source = source_of(generator, self)
     return _fill(self, "normal", source, normals_for(self, source, mean, std))
 
 
@@ -86,7 +88,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     check_in_place(self)
     if not isinstance(p, Tensor):
         check_probability(p)
-        kind, source = self._dtype(), source_of(generator)
+        kind, source = self._dtype(), source_of(generator, self)
         return _fill(self, "bernoulli", source, lambda shape: source.bernoulli(shape, kind, p))
     if p._d.shape != self._d.shape:
         p = E.broadcast_to(p, shape=tuple(self._d.shape))
@@ -98,7 +100,7 @@ def random_(
 ) -> Tensor:
     """Fill with integers: all that the dtype holds, those below `random_(to)`, or those in [from_, to)."""
     check_in_place(self)
-    kind, source = self._dtype(), source_of(generator)
+    kind, source = self._dtype(), source_of(generator, self)
     if from_ is None:
         return _fill(self, "random", source, lambda shape: source.any_integers(shape, kind))
     low, high = (0, from_) if to is None else (from_, to)
@@ -124,7 +126,7 @@ def _long_name(t: Tensor) -> str:
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with exponentially distributed numbers of rate `lambd`."""
     _check_continuous(self, "Exponential")
-    kind, source = self._dtype(), source_of(generator)
+    kind, source = self._dtype(), source_of(generator, self)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     return _fill(self, "exponential", source, lambda shape: source.exponential(shape, kind, lambd))
@@ -133,7 +135,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers of the Cauchy distribution."""
     _check_continuous(self, "Cauchy")
-    source = source_of(generator)
+    source = source_of(generator, self)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     return _fill(self, "cauchy", source, lambda shape: distributions.cauchy(source, shape, median, sigma))
@@ -145,7 +147,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     check_float(self._dtype(), "log_normal_cpu")
-    source = source_of(generator)
+    source = source_of(generator, self)
     return _fill(self, "log_normal", source, lambda shape: distributions.log_normal(source, shape, mean, std))
 
 
@@ -154,7 +156,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     check_in_place(self)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    source = source_of(generator)
+    source = source_of(generator, self)
     return _fill(self, "geometric", source, lambda shape: distributions.geometric(source, shape, p))
 
 
@@ -171,6 +173,7 @@ def _like(
         return function(*bounds, tuple(input._d.shape), dtype=dtype, requires_grad=requires_grad, **options)
     stored = tuple(input._d.shape[axis] for axis in order)
     made = Tensor._wrap(np.empty(stored, dtypes.to_numpy(dtype)).transpose(np.argsort(order)))
+    made = transferred(made, check_device(options["device"]))
     fill(made, *bounds, generator=options.get("generator"))
     return finished(made, None, requires_grad)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from eager.core.devices import check_device
 from eager.core.interpreter import on_arrays
 from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor
@@ -52,8 +51,7 @@ def rand(
 ) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1), of shape `size`. As `torch.rand`."""
     shape, kind = asked_shape("rand", size), float_dtype(dtype, "check_uniform_bounds", out)
-    check_device(device)
-    source = source_of(generator)
+    source = source_of(generator, device)
     return finished(
         sample(lambda shape: source.uniform(shape, kind), shape, kind, source, device=device), out, requires_grad
     )
@@ -65,8 +63,7 @@ def randn(
 ) -> Tensor:  # fmt: skip
     """Standard normal numbers, of shape `size`. As `torch.randn`."""
     shape, kind = asked_shape("randn", size), float_dtype(dtype, "normal_kernel_cpu", out)
-    check_device(device)
-    source = source_of(generator)
+    source = source_of(generator, device)
     return finished(
         sample(lambda shape: source.normal(shape, kind), shape, kind, source, device=device), out, requires_grad
     )
@@ -92,8 +89,7 @@ def randint(*bounds_and_size: Any, low: int = 0, high: int | None = None, size: 
         )
     position = max(len(bounds_and_size) - 1, 1)
     low, high = integer_argument("randint", "low", 1, low), integer_argument("randint", "high", position, high)
-    shape, kind, source = asked_shape("randint", (size,)), dtype_or(dtype, INT64, out=out), source_of(generator)
-    check_device(device)
+    shape, kind, source = asked_shape("randint", (size,)), dtype_or(dtype, INT64, out=out), source_of(generator, device)
     check_range(low, high, kind)
     draw = lambda shape: source.integers(shape, kind, low, high)
     return finished(sample(draw, shape, kind, source, device=device), out, requires_grad)
@@ -105,8 +101,7 @@ def randperm(
 ) -> Tensor:  # fmt: skip
     """A random permutation of the integers 0 to n - 1, of shape (n,). As `torch.randperm`."""
     n = integer_argument("randperm", "n", 1, n)
-    shape, kind, source = asked_shape("randperm", (n,)), dtype_or(dtype, INT64, out=out), source_of(generator)
-    check_device(device)
+    shape, kind, source = asked_shape("randperm", (n,)), dtype_or(dtype, INT64, out=out), source_of(generator, device)
     if (most := PERMUTED.get(torch_name(kind))) is not None and n > most:
         raise RuntimeError(f"n cannot be greater than {most} for {torch_name(kind)} type.")
     if kind.kind in "iu" and not dims.is_dim(n):
@@ -153,8 +148,7 @@ def normal(
 ) -> Tensor:  # fmt: skip
     """Normal numbers: `mean` and `std` are numbers and `size` a shape, or tensors. As `torch.normal`."""
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
-    check_device(device)
-    source = source_of(generator)
+    source = source_of(generator, tensors[0] if tensors else device)
     if tensors and out is not None:
         return into(out, "normal", normal, mean, std, generator=generator)
     if not tensors:
@@ -196,7 +190,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     if out is not None:
         return into(out, "multinomial", multinomial, input, num_samples, replacement, generator=generator)
     num_samples = integer_argument("multinomial", "num_samples", 2, num_samples)
-    return draw(input, num_samples, replacement, source_of(generator))
+    return draw(input, num_samples, replacement, source_of(generator, input))
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:

@@ -12,13 +12,14 @@ import os
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 
 from eager.core.devices import CPU, check_device, device
 from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
+from eager.rng.threefry import Threefry
 from graphc.errors import CaptureError
 from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64, UINT8, complex_of
 
@@ -30,6 +31,11 @@ MANTISSA = {"e": 11, "E": 8, "f": 24, "d": 53}  # bits of precision, by the dtyp
 WIDE_RANGE = 2**28
 BLOCK = 16  # normal numbers are made 16 at a time, if there are as many
 
+DRAWN_WHILE_RUNNING = (
+    "numbers of this distribution are drawn while a program runs, and the generator of a device cannot do that.\n"
+    "Remedy: draw them outside the compiled function, or on the CPU."
+)
+_DEVICE_STATE = np.dtype([("seed", "<u8"), ("draws", "<u8")])
 STATE = np.dtype(
     [
         ("seed", "<u8"), ("left", "<i4"), ("seeded", "<i4"), ("next", "<u8"), ("words", "<u8", WORDS),
@@ -44,12 +50,15 @@ SEEDING_IS_NOT_CAPTURED = (
 )
 
 
-@final
 class Generator:
-    """A stream of random numbers. As `torch.Generator` on the CPU."""
+    """A stream of random numbers. As `torch.Generator`: on the CPU, or of the numbers for a `device`."""
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        """A generator; one of `DeviceGenerator` for another device than the CPU."""
+        kind = cls if check_device(device) is CPU else DeviceGenerator
+        return object.__new__(kind)
 
     def __init__(self, device: Any = "cpu"):
-        check_device(device)
         self._next_normal: float | None = None
         self._left: Tensor | None = None
         self._start(DEFAULT_SEED)
@@ -65,7 +74,7 @@ class Generator:
     @classmethod
     def of_state(cls, state: np.ndarray) -> Generator:
         """A generator that continues from the array of a state."""
-        made = cls.__new__(cls)
+        made = object.__new__(cls)
         made._next_normal, made._left, made._words, made._seed = None, None, None, 0
         made._continue(state)
         return made
@@ -205,10 +214,10 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """A new generator that will draw the same numbers."""
-        return Generator().set_state(self.get_state())
+        return Generator(self.device).set_state(self.get_state())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.get_state(),)
+        return _restore, (self.get_state(), str(self.device))
 
     def bits(self, count: int, wide: bool = False) -> np.ndarray:
         """`count` random words as uint64: of 64 bits if `wide`, else of 32."""
@@ -318,8 +327,83 @@ def is_left(tensor: Tensor) -> bool:
     return _LEFT.get(id(tensor)) is tensor
 
 
-def _restore(state: Tensor) -> Generator:
-    return Generator().set_state(state)
+def _restore(state: Tensor, where: str = "cpu") -> Generator:
+    return Generator(where).set_state(state)
+
+
+@final
+class DeviceGenerator(Generator):
+    """The random numbers of a device: those of `eager.rng.threefry`, made on the host and put there.
+
+    A state has 16 bytes, as that of a CUDA generator: the seed, and how many draws there have been.
+    """
+
+    def __init__(self, device: Any = "cpu"):
+        self._device = check_device(device)
+        self._start(DEFAULT_SEED)
+        self._do(lambda: self._start(DEFAULT_SEED))
+
+    @classmethod
+    def of_seed(cls, where: device, seed: int) -> DeviceGenerator:
+        """The generator of a device, seeded once: also under a trace, which it is no part of."""
+        made = object.__new__(cls)
+        made._device = where
+        made._start(seed)
+        return made
+
+    @property
+    def device(self) -> device:
+        return self._device
+
+    def _start(self, seed: int) -> None:
+        self._stream_of_words = Threefry(seed)
+
+    def initial_seed(self) -> int:
+        return self._stream_of_words.seed
+
+    def seed(self) -> int:
+        super().seed()
+        return self.initial_seed()
+
+    def bits(self, count: int, wide: bool = False) -> np.ndarray:
+        return self._stream_of_words.words(count, wide)
+
+    def get_state(self) -> Tensor:
+        return current_interpreter().random(lambda shape: self._state(), (_DEVICE_STATE.itemsize,), UINT8, self)
+
+    def _state(self) -> np.ndarray:
+        return np.frombuffer(np.array(self.mark(), _DEVICE_STATE).tobytes(), UINT8).copy()
+
+    def _continue(self, array: np.ndarray) -> None:
+        if array.size != _DEVICE_STATE.itemsize:
+            raise RuntimeError("RNG state is wrong size")
+        self.rewind(tuple(np.frombuffer(array.tobytes(), _DEVICE_STATE)[0].tolist()))
+
+    def mark(self) -> tuple[Any, ...]:
+        return self._stream_of_words.seed, self._stream_of_words.draws
+
+    def rewind(self, mark: tuple[Any, ...]) -> None:
+        self._stream_of_words = Threefry(*mark)
+
+    def left(self) -> NoReturn:
+        raise CaptureError(DRAWN_WHILE_RUNNING)
+
+    def normal(self, shape: tuple[int, ...], dtype: np.dtype, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
+        if dtype.kind == "c":
+            return super().normal(shape, dtype, mean, std)
+        count = math.prod(shape)
+        values = self.uniform((-(-count // BLOCK) * BLOCK,), FLOAT64 if dtype == FLOAT64 else FLOAT32)
+        _box_muller(values, mean, std)
+        return values[:count].astype(dtype).reshape(shape)
+
+    def normals_one_by_one(self, shape: tuple[int, ...], mean: float, std: float) -> np.ndarray:
+        return self.normal(shape, FLOAT64, mean, std)
+
+
+_DEVICE_DRAWN_WHILE_RUNNING = (
+    "numbers of this distribution are drawn while a program runs, and the generator of a device cannot do that.\n"
+    "Remedy: draw them outside the compiled function, or on the CPU."
+)
 
 
 def _part(dtype: np.dtype) -> np.dtype:

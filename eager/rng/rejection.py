@@ -214,7 +214,9 @@ class Sampler(NamedTuple):
 
 def rejected(sampler: str, *parameters: Tensor, generator: Generator | None = None) -> Tensor:
     """What `SAMPLERS[sampler]` draws with these parameters, of one shape and dtype: now, or at each call."""
-    return current_interpreter().drawn(Sampler(sampler, SAMPLERS[sampler]), parameters, source_of(generator))
+    return current_interpreter().drawn(
+        Sampler(sampler, SAMPLERS[sampler]), parameters, source_of(generator, parameters[0])
+    )
 
 
 def check_real_floating(x: Tensor, kernel: str) -> None:

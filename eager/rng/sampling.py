@@ -12,21 +12,23 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.devices import META, check_device
+from eager.core.devices import CPU, META, check_device, device
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.layouts import memory_order
 from eager.core.limits import finfo
 from eager.core.meta import Meta
 from eager.core.tensor import Tensor
+from eager.engine.crossing import transferred
 from eager.engine.language import E
 from eager.functional.creation import dtype_or
-from eager.rng.generator import Generator
+from eager.rng.generator import DeviceGenerator, Generator
 from graphc.ops import dims
 from graphc.ops.dtypes import BOOL, default_float, is_floating, is_inexact
 from graphc.ops.rules import c_name, torch_name
 
 C_NAMES = {"Byte": "unsigned char", "Char": "signed char"}
 NEEDS_FLOAT = "Only Tensors of floating point and complex dtype can require gradients"
+OTHER_GENERATOR = "Expected a '{}' device type for generator but found '{}'"
 BAD_PROBABILITY = (
     "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
     "report an enhancement request to PyTorch.)"
@@ -43,9 +45,13 @@ def sample(
 
     like: the tensor for which the numbers are drawn. None are drawn for a meta tensor, or on that device.
     """
-    if (like is None or device is not None) and check_device(device) is META:
+    if like is not None and device is None:
+        return current_interpreter().random(draw, shape, dtype, source, like)
+    where = check_device(device)
+    if where is META:
         return Tensor._wrap(Meta(shape, dtype))
-    return current_interpreter().random(draw, shape, dtype, source, like)
+    drawn = current_interpreter().random(draw, shape, dtype, source, like)
+    return drawn if where is CPU else transferred(drawn, where)
 
 
 def sample_like(
@@ -56,7 +62,7 @@ def sample_like(
     if order is None:
         return sample(draw, shape, dtype, source, like)
     stored, back = tuple(shape[axis] for axis in order), tuple(np.argsort(order).tolist())
-    if on_arrays():
+    if on_arrays(like):
         return Tensor._wrap(np.asarray(draw(stored)).transpose(back))
     return E.permute(sample(draw, stored, dtype, source, like), dims=back)
 
@@ -95,8 +101,36 @@ def check_float(dtype: np.dtype, kernel: str) -> np.dtype:
     return dtype
 
 
-def source_of(generator: Generator | None) -> Generator:
-    return default_generator if generator is None else generator
+_of_devices: dict[device, Generator] = {}  # their default generators
+
+
+def source_of(generator: Generator | None, where: Any = None) -> Generator:
+    """The generator to draw from: the default one of the device (or of the tensor) `where` if None is given.
+
+    RuntimeError for a generator of another kind of device.
+    """
+    if where.__class__ is not device:
+        where = where.device if isinstance(where, Tensor) else check_device(where)
+    if generator is not None:
+        wanted = "cpu" if where is META else where.type
+        if generator.device.type != wanted:
+            raise RuntimeError(OTHER_GENERATOR.format(wanted, generator.device.type))
+        return generator
+    return default_generator if where is CPU or where is META else generator_of(where)
+
+
+def generator_of(where: device) -> Generator:
+    """The default generator of a device that is not the CPU, seeded as that of the CPU was last."""
+    found = _of_devices.get(where)
+    if found is None:
+        found = _of_devices[where] = DeviceGenerator.of_seed(where, default_generator.initial_seed())
+    return found
+
+
+def seed_devices(seed: int, kind: str = "") -> None:
+    """Seed the default generators of all devices, or of those of one kind."""
+    for where in [d for d in _of_devices if not kind or d.type == kind]:
+        _of_devices[where].manual_seed(seed)
 
 
 def integer_argument(name: str, arg: str, position: int, value: Any) -> int:
@@ -130,13 +164,13 @@ def check_probability(p: float) -> None:
 def bernoulli_with(like: Tensor, p: float, generator: Generator | None) -> Tensor:
     """Ones with probability `p`, else zeros, in the shape and dtype of `like`, drawn row by row."""
     check_probability(p)
-    shape, kind, source = like._d.shape, like._dtype(), source_of(generator)
+    shape, kind, source = like._d.shape, like._dtype(), source_of(generator, like)
     return sample(lambda shape: source.bernoulli(shape, kind, p), shape, kind, source, like)
 
 
 def bernoulli_of(p: Tensor, generator: Generator | None, into: Tensor | None = None) -> Tensor:
     """Ones with the probabilities `p`, else zeros: in the dtype of `p`, or for the memory of `into`."""
-    shape, kind, source = p._d.shape, p._dtype(), source_of(generator)
+    shape, kind, source = p._d.shape, p._dtype(), source_of(generator, p if into is None else into)
     if on_arrays(p):  # under a trace the probabilities are not known
         array = p._array()
         if not bool(np.all((array >= 0) & (array <= 1))):

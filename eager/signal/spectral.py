@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.devices import check_device
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.arguments import shape_of
+from eager.functional.buffers import finished
 from eager.functional.complexes import view_as_real
 from eager.functional.joining import cut
 from eager.nn.functional import pad
@@ -26,7 +26,6 @@ from graphc.ops.rules import C_NAMES, SHORT_NAMES, torch_name
 def _window(name: str, length: int, periodic: bool, values: Callable[[np.ndarray, int], np.ndarray], dtype: Any,
             device: Any, requires_grad: bool) -> Tensor:  # fmt: skip
     """The first `length` of `values(n, N)`, where N + 1 numbers n are a whole window."""
-    check_device(device)
     kind = default_float() if dtype is None else dtypes.to_numpy(dtype)
     if not is_inexact(kind):
         shown = C_NAMES[SHORT_NAMES[kind]]
@@ -41,7 +40,7 @@ def _window(name: str, length: int, periodic: bool, values: Callable[[np.ndarray
         array = np.ones(length, kind)
     else:
         array = values(np.arange(length, dtype=kind), length if periodic else length - 1)
-    return Tensor._wrap(array).requires_grad_(requires_grad)
+    return finished(array, device, requires_grad)
 
 
 def _cosine(n: np.ndarray, factor: float, weight: float) -> np.ndarray:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.devices import check_device
+from eager.core.devices import CPU, check_device
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
+from eager.engine.crossing import transferred
 from eager.engine.language import E
 from eager.functional.lines import linspace
 from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
@@ -152,3 +154,20 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
     if M < 2:
         return _trivial(M, kind, requires_grad)
     return E.sub(1, E.abs(_line(-1, 2 / _steps(M, sym), M, kind, requires_grad)))
+
+
+def _where_asked(window: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`window`, whose result is on the device that it is asked for on."""
+
+    @functools.wraps(window)
+    def placed(*args: Any, device: Any = None, requires_grad: bool = False, **named: Any) -> Tensor:
+        where = check_device(device)
+        if where is CPU:
+            return window(*args, device=device, requires_grad=requires_grad, **named)
+        return transferred(window(*args, **named), where).requires_grad_(requires_grad)
+
+    return placed
+
+
+for _name in __all__:
+    globals()[_name] = _where_asked(globals()[_name])

@@ -179,7 +179,7 @@ PROPERTIES = {
     "engine.hooks": "retains_grad",
     "core.meta": "is_meta",
     "core.views": "_base=base_of",
-    "surface.placement": "is_cpu",
+    "surface.placement": "is_cpu is_cuda is_xla is_xpu",
 }
 # functions that get an `out` by being wrapped; those that are called most have one of their own
 OUT = (
@@ -200,7 +200,7 @@ ALIASES = {
 # what is the same of every tensor here
 ALIKE = {
     **dict.fromkeys(
-        "is_sparse is_cuda is_quantized is_mkldnn is_nested is_xpu is_mps is_vulkan is_xla is_ipu is_hpu "
+        "is_sparse is_quantized is_mkldnn is_nested is_mps is_vulkan is_ipu is_hpu "
         "is_sparse_csr".split(), False,
     ),
     "__array_priority__": 1000,

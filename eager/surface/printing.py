@@ -13,6 +13,7 @@ import numpy as np
 from eager.core.dtypes import BY_NUMPY
 from eager.core.interpreter import current_interpreter
 from eager.core.meta import is_meta
+from eager.core.placed import is_placed
 from eager.core.tensor import Tensor
 from graphc.ops.dtypes import BOOL, FLOAT32, INT64, SHORT_NAMES, complex_of, default_float
 
@@ -98,7 +99,7 @@ def tensor_text(t: Tensor) -> str:
 
 
 def _suffixes(t: Tensor, array: np.ndarray) -> list[str]:
-    shown = []
+    shown = [f"device='{t.device}'"] if is_placed(t) else []
     usual = (default_float(),)
     if not array.size:
         if array.ndim != 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from eager.core.devices import device
 from graphc.capture.gradients import Autograd
 from graphc.capture.sources import (
     ArgumentGuard,
@@ -98,6 +99,7 @@ class Program(NamedTuple):
     graph    returns the function's result, or the leaves of it where that is no nest of tuples, lists and dicts
     sources  one for each input of the graph: where it comes from
     drawn    random numbers that were drawn already: for the call that was traced
+    device   where it runs, if that is where its tensors are and not the CPU
     """
 
     graph: Graph
@@ -108,6 +110,7 @@ class Program(NamedTuple):
     checks: Checks
     recorded: Recorded
     drawn: Drawn
+    device: device | None = None
 
     @classmethod
     def simple(

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from eager.core.tensor import Tensor
-from graphc.ir import Symbol
-from graphc.ops import Op
-from graphc.ops.lens import Lens
+from graphc.ops.steps import Step
 
 
 @final
@@ -223,22 +221,6 @@ class Given:
     """A tensor that was there before the call, or the `.grad` of one as it is after the call."""
 
     source: Owner | GradOf | MemoryOf
-
-
-class Step(NamedTuple):
-    """One movement on the way from a tensor to a view of it.
-
-    operands  what else it needs: the indices of x[i]
-    """
-
-    op: Op
-    params: Any
-    operands: tuple[Symbol, ...] = ()
-
-    @property
-    def lens(self) -> Lens:
-        assert self.op.lens is not None, f"{self.op} makes no view"
-        return self.op.lens
 
 
 @final

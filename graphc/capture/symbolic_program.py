@@ -14,10 +14,11 @@ from typing import Any, final
 from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.program import Program
-from graphc.capture.sources import Draw, Drawn, Source, Step, ViewOf
+from graphc.capture.sources import Draw, Drawn, Source, ViewOf
 from graphc.capture.tree import with_sizes
 from graphc.ir.dimensions import concrete, sizes_in
 from graphc.ops.dims import Dim, Sizes, is_dim, substituted
+from graphc.ops.steps import Step
 
 
 @final

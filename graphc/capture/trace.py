@@ -255,6 +255,7 @@ def finished(
         Checks(decisions, _unread(graph.nodes, read)),
         Recorded(tracer.recorded, tuple(ends), broken, tape if tape.has_rules else None),
         state.drawn,
+        tracer.placement.settled(),
     )
 
 

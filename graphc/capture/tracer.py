@@ -25,6 +25,7 @@ from graphc.capture.concretization import Concretization
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
 from graphc.capture.number import Number, Numbers, fix_numbers, without_numbers
+from graphc.capture.placement import Placement
 from graphc.capture.sources import (
     Argument,
     Captured,
@@ -36,7 +37,6 @@ from graphc.capture.sources import (
     Lifted,
     MemoryOf,
     Returned,
-    Step,
 )
 from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.storage.layouts import Layouts
@@ -49,6 +49,7 @@ from graphc.ir import Builder, Graph, Ref, Symbol
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import UINT8, is_inexact
+from graphc.ops.steps import Step
 from graphc.ops.strides import strides_of
 
 _STOP, _CLONE, _INDEX, _FULL = OPS["stop_gradient"], OPS["clone"], OPS["index"], OPS["full"]
@@ -65,6 +66,7 @@ LOOPS: dict[str, Callable[..., Any]] = {}  # made of tracers: `graphc.capture.tr
     "autograd": "backward custom get_grad gradients has_leaves retain set_grad",
     "autograd.hooks": "hook hook_after",
     "numbers": "tensor_of",
+    "placement": "device moved",
 })  # fmt: skip
 class Tracer(Interpreter):
     """See `eager.core.interpreter.Interpreter` for the methods that tensors call.
@@ -95,6 +97,7 @@ class Tracer(Interpreter):
         builder.reader = self.concretization
         self.layouts = Layouts(builder, state.memories, self.concretization.layout_of_input)
         self.numbers = Numbers(self)
+        self.placement = Placement(state)
         self.autograd = Autograd(state, self)
 
     # --- tensors and symbols
@@ -179,7 +182,7 @@ class Tracer(Interpreter):
         if self.computed is not None and (known := self.computed(tensor)) is not None:
             return known
         if id(tensor) in self.state.fresh:
-            symbol = self._constant(tensor._array())
+            symbol = self._constant(tensor._read())
         else:
             name = self.state.name_of(tensor) or f"captured_{len(self.state.sources)}"
             owner = self.state.owners[id(tensor)] = self.state.lifted_tensors.get(id(tensor)) or Captured(tensor)

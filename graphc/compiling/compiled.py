@@ -167,6 +167,8 @@ class Compiled(Generic[P, R_co]):
         self, program: Program, tensors: list[Tensor], backend: str = "", call: Call | None = None
     ) -> Runner:  # fmt: skip
         wanted = backend or ("numpy" if self._backend == "auto" else self._backend)
+        if program.device is not None:
+            wanted = "jax"
         placed = None
         if self._shardings is not None and call is not None:
             program, placed = self._shardings.placed(self._fn, program, call)
@@ -174,7 +176,7 @@ class Compiled(Generic[P, R_co]):
 
     def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
         """Let a new program change its backend, if it may."""
-        if self._backend == "auto":
+        if self._backend == "auto" and made.program.device is None:
             made.choice = Choice(made.runner, made.program, functools.partial(self._runner, backend="jax"))
 
     def _ask(self, found: Specialization, call: Call) -> None:

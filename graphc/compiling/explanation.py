@@ -26,6 +26,8 @@ def explanation(
             lines.append(f"    {kind}: {decision.shown} at {decision.where}")
         lines.append(f"    {len(made.program.graph)} -> {len(graph)} nodes, {_plural(made.calls, 'call')}")
         lines += [f"    {note}" for record in graph.history for note in record.notes]
+        if made.runner.where is not None:
+            lines.append(f"    on {made.runner.where}")
         lines.append(f"    {_milliseconds({**made.seconds, **made.runner.forward.seconds})}")
         if made.runner.memory_note:
             lines.append(f"    {made.runner.memory_note}")

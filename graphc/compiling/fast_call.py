@@ -19,7 +19,7 @@ from graphc.capture.sources import Captured
 from graphc.compiling.disable import switch
 from graphc.compiling.guards import KNOWN
 from graphc.compiling.in_place import ReadInPlace
-from graphc.compiling.signature import Call
+from graphc.compiling.signature import Call, Located
 from graphc.compiling.specializations import Specialization
 from graphc.execution.call_code import CallCode
 from graphc.execution.runner import CheckFailed, OtherPath
@@ -64,6 +64,10 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
     for k, name in enumerate(names):
         scope[f"class{k}"], scope[f"shape{k}"], scope[f"dtype{k}"], constant = described[4 * k : 4 * k + 4]
         scope[f"place{k}"] = ReadInPlace()
+        if isinstance(located := scope[f"dtype{k}"], Located):
+            scope[f"dtype{k}"], scope[f"where{k}"] = located
+        elif runner.where is not None:
+            return None
         head += code.arrays.argument(k, name, constant, in_place)
     same = [f"{a} is {b}" for i, a in enumerate(names) for b in names[:i]]
     if same:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from eager.core.placed import Placed, is_placed
 from eager.core.tensor import Deferred, Tensor
 from graphc.capture.generated import Names, indented
 from graphc.capture.program import Program
@@ -18,22 +19,29 @@ from graphc.capture.storage.sharing import Sharing, owner_of
 from graphc.compiling.in_place import ReadInPlace
 from graphc.execution.packs import Packs
 
-KNOWN: Mapping[str, Any] = {"Deferred": Deferred, "ndarray": np.ndarray, "refs": getrefcount}  # what the code names
+# what the code names
+KNOWN: Mapping[str, Any] = {"Deferred": Deferred, "Placed": Placed, "ndarray": np.ndarray, "refs": getrefcount}
 
 
 @final
 class _Captured(NamedTuple):
-    """What one captured tensor has to be like. layout: of its memory, if that matters: how to ask, and the answer."""
+    """What one captured tensor has to be like. layout: of its memory, if that matters: how to ask, and the answer.
+
+    where  its device; None on the CPU
+    """
 
     tensor: Tensor
     shape: tuple[int, ...]
     dtype: np.dtype
     constant: bool
     layout: tuple[Callable[[], Any], Any] | None
+    where: Any = None
 
     def array(self, d: Any, unsealed: Any) -> Any:
         """The array behind data `d`, whoever has made it; None if it is not as it was."""
         on_host = d.__class__ is np.ndarray
+        if (d.device if d.__class__ is Placed else None) is not self.where:
+            return None
         if d.shape != self.shape or (d.dtype if on_host else d.numpy_dtype) != self.dtype:
             return None
         if self.layout is not None:
@@ -58,6 +66,13 @@ class _Captured(NamedTuple):
         fetch(d): the array behind other data; None if that is not as it was.
         """
         tensor, shape, dtype = names.of(self.tensor), names.of(self.shape), names.of(self.dtype)
+        if self.where is not None:
+            return [
+                f" d = {tensor}._d",
+                f" if (d.__class__ is not Placed or d.device is not {names.of(self.where)} or d.shape != {shape}"
+                f" or d.numpy_dtype is not {dtype} or {tensor}._n is {'not ' if self.constant else ''}None): {miss}",
+                *([f" {array} = d.array"] if array else []),
+            ]
         quick = f"d.__class__ is Deferred and d.numpy_dtype is {dtype} and (d.shape is {shape} or d.shape == {shape})"
         if self.layout is not None and self.layout[1] is not None:
             quick = "False"  # it lay in NumPy's memory
@@ -125,7 +140,9 @@ class Guards:
         self._environment = environment
         layouts = {id(g.layout): (g.getter, g.value) for g in program.guarded.state if g.layout is not None}
         self._captured = [
-            _Captured(t, tuple(t._d.shape), t._dtype(), t._n is None, layouts.get(id(t)))
+            _Captured(
+                t, tuple(t._d.shape), t._dtype(), t._n is None, layouts.get(id(t)), t.device if is_placed(t) else None
+            )
             for t in (s.tensor for s in program.sources if isinstance(s, Captured))
         ]
         self._numbers = [s for s in program.sources if isinstance(s, Lifted) and s.kind is not None]
@@ -222,7 +239,7 @@ class Guards:
     def broken(self, tensors: list[Tensor], packs: Packs | None = None) -> list[str]:
         """What is not so, a sentence each."""
         found = self._environment.broken()
-        for t, shape, dtype, constant, _ in self._captured:
+        for t, shape, dtype, constant, *_ in self._captured:
             name = self._environment.names.get(id(t), "a captured tensor")
             if (tuple(t._d.shape), t._dtype()) != (shape, dtype):
                 found.append(f"`{name}` has another shape or dtype")

@@ -14,7 +14,7 @@ from graphc.capture.program import Program
 from graphc.capture.sources import Argument, Captured, Computed, Draw, GradOf, Lifted, Source, ViewOf
 from graphc.capture.tree import children, is_leaf
 from graphc.compiling.signature import Call
-from graphc.execution.placed import Placed
+from graphc.execution.on_mesh import OnMesh
 from graphc.sharding.correspondence import is_elementwise
 from graphc.sharding.gathering import Held, gathering
 from graphc.sharding.mesh import Mesh, mesh_of
@@ -44,7 +44,7 @@ class Shardings(NamedTuple):
             return None
         return cls(mesh_of(mesh), inputs, outputs, state)
 
-    def placed(self, fn: Callable[..., Any], program: Program, call: Call) -> tuple[Program, Placed]:
+    def placed(self, fn: Callable[..., Any], program: Program, call: Call) -> tuple[Program, OnMesh]:
         """Where the inputs and results of `program` lie; and the program, with what is gathered before it is used."""
         arguments = self._of_arguments(fn, call)
         names, sources = program.graph.input_names, program.sources
@@ -78,7 +78,7 @@ class Shardings(NamedTuple):
         grads: dict[Source, Sharding] = {
             s: h.state for s, h in zip(sources, held, strict=True) if h is not None and h.state != h.held
         }
-        return program, Placed(self.mesh, final, self._of_results(program), grads)
+        return program, OnMesh(self.mesh, final, self._of_results(program), grads)
 
     def _of_arguments(self, fn: Callable[..., Any], call: Call) -> dict[int, Sharding]:
         found: dict[int, Sharding] = {}

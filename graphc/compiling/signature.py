@@ -17,6 +17,7 @@ import numpy as np
 
 from eager.core.autocast import AutocastState, autocast_state
 from eager.core.devices import device
+from eager.core.placed import Placed, is_placed
 from eager.core.state import grad_enabled, made_in_inference
 from eager.core.tensor import Parameter, Tensor
 from eager.functional.buffers import is_of_elsewhere
@@ -33,6 +34,21 @@ ANY = ...  # in place of a number that varies
 OTHER_ARGUMENTS = "new shapes, dtypes or values of arguments"
 VARIES = "a number among the arguments varies: from now on it is an input"
 _BY_VALUE = (device, range, Fraction, Decimal, PurePath)  # those that never change and can be hashed
+
+
+class Located(NamedTuple):
+    """The dtype of a tensor that is on a device, and that."""
+
+    dtype: np.dtype
+    device: device
+
+    def __str__(self) -> str:
+        return f"{self.dtype} on {self.device}"
+
+
+def located(data: Any) -> np.dtype | Located:
+    """The dtype of data that are no ndarray, with their device if that is not the CPU."""
+    return Located(data.numpy_dtype, data.device) if data.__class__ is Placed else data.numpy_dtype
 
 
 @final
@@ -95,7 +111,7 @@ class Signatures:
             c = a.__class__
             if c is Tensor or c is Parameter:
                 d = a._d
-                key += (c, d.shape, d.dtype if d.__class__ is np.ndarray else d.numpy_dtype, a._n is None)
+                key += (c, d.shape, d.dtype if d.__class__ is np.ndarray else located(d), a._n is None)
                 tensors.append(a)
             else:
                 self._add(a, described, (i,))
@@ -114,7 +130,8 @@ class Signatures:
         """Append to what is `described` what tells `value` apart; `where` it is, if numbers there may vary."""
         key, tensors, containers, numbers = described
         if isinstance(value, Tensor):
-            key += (type(value), value._d.shape, value._dtype(), value._n is None)
+            data = value._d
+            key += (type(value), data.shape, located(data) if is_placed(value) else value._dtype(), value._n is None)
             tensors.append(value)
         elif isinstance(value, _SCALARS):
             position = self._positions.lifted(value, where) if where and type(value) in NUMBERS else None
@@ -163,6 +180,8 @@ def difference(signature: tuple[Any, ...], known: Iterable[tuple[Any, ...]]) -> 
         return VARIES
     if isinstance(now, AutocastState):
         return "autocast is in another state"
+    if isinstance(now, Located) or isinstance(before, Located):
+        return f"an argument has dtype {now}, not {before}"
     if isinstance(now, tuple) and isinstance(before, tuple):
         return f"an argument has shape {now}, not {before}"
     if isinstance(now, np.dtype) and isinstance(before, np.dtype):

@@ -53,6 +53,10 @@ class Arrays(Protocol):
         """Ask whether the program has failed."""
         ...
 
+    def taken(self, x: str, data: str, loaded: bool) -> str:
+        """Whether `x`, the array of these data, is not the program's to take over; `loaded`: the guards have asked."""
+        ...
+
     def wrapped(self, k: int, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
         """Make output number k the tensor w<k>."""
         ...
@@ -69,10 +73,11 @@ class Arrays(Protocol):
 
 def arrays_of(services: Services, names: Names) -> Arrays:
     """The statements for the arrays of a program."""
+    if services.where is not None:
+        return PlacedArrays(services, names)
     return HostArrays(services, names) if services.executable.on_host else DeviceArrays(services, names)
 
 
-@final
 class DeviceArrays:
     """XLA's."""
 
@@ -134,6 +139,12 @@ class DeviceArrays:
             return []
         return _guarded([f" {self._program}.verify(out)"], self._names.of(self._services.failed))
 
+    def taken(self, x: str, data: str, loaded: bool) -> str:
+        # ours to take: a program made it, and only the tensor and getrefcount hold the stand-in, only the stand-in,
+        # `x` and getrefcount the array
+        held = f"({data}.__class__ is not Deferred or refs({data}) > 2)"
+        return f"refs({x}) > 3 or {f'not alone and {held}' if loaded else held}"
+
     def wrapped(self, k: int, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
         return [
             " d = make(Deferred)",
@@ -152,6 +163,41 @@ class DeviceArrays:
     @property
     def outputs(self) -> str:
         return "out[:-1]" if self._services.executable.fails else "out"
+
+
+@final
+class PlacedArrays(DeviceArrays):
+    """XLA's, of tensors that are on a device."""
+
+    def argument(self, k: int, name: str, constant: bool, in_place: bool) -> list[str]:
+        return [
+            f" d = {name}._d",
+            f" if ({name}.__class__ is not class{k} or d.__class__ is not Placed or d.device is not where{k}"
+            f" or d.shape != shape{k} or d.numpy_dtype is not dtype{k}"
+            f" or {name}._n is {'not ' if constant else ''}None): return MISS",
+            f" a{k} = d.array",
+        ]
+
+    def fetched(self, x: str, tensor: str) -> list[str]:
+        return [
+            f" d = {tensor}._d",
+            f" if d.__class__ is Placed or d.__class__ is Deferred: {x} = d.array",
+            f" else: {x} = {tensor}._array(); on_host = True",  # a number, or what the program moves
+        ]
+
+    def taken(self, x: str, data: str, loaded: bool) -> str:
+        # the memory, what stands for it, `x` and getrefcount hold it; whoever else does has to keep it as it is
+        return f"refs({x}) > 4 or {data}.__class__ is not Placed"
+
+    def wrapped(self, k: int, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
+        return [
+            f" w{k} = new(Tensor)",
+            f" w{k}._d, w{k}._n = Placed(out[{k}], {self._names.of(self._services.where)}), None",
+        ]
+
+    def written(self, k: int, tensor: str, read: bool, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
+        number = super().written(k, tensor, read, shape, dtype)  # on the CPU, such as a count of steps
+        return [f" if {tensor}._d.__class__ is Placed: {tensor}._d.write(out[{k}])", " else:", *indented(number)]
 
 
 @final
@@ -200,6 +246,9 @@ class HostArrays:
 
     def verified(self) -> list[str]:
         return []
+
+    def taken(self, x: str, data: str, loaded: bool) -> str:
+        return "True"
 
     def wrapped(self, k: int, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
         return [f" w{k} = new(Tensor)", f" w{k}._d, w{k}._n = out[{k}], None"]

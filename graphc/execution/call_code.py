@@ -197,14 +197,9 @@ class CallCode:
         """Make the donated arrays ones that the program may overwrite."""
         lines: list[str] = []
         for k in self._plan.donated:
-            # ours to take: a program made it, and only the tensor and getrefcount hold the stand-in, only the
-            # stand-in, `x` and getrefcount the array
             data = f"{self._tensor(self._plan.program.sources[k])}._d"
-            held = f"({data}.__class__ is not Deferred or refs({data}) > 2)"
-            if self._loaded:
-                held = f"not alone and {held}"
             own = self.names.of(self._services.executable)
-            lines.append(f" if refs(x{k}) > 3 or {held}: x{k} = {own}.own(x{k})")
+            lines.append(f" if {self.arrays.taken(f'x{k}', data, self._loaded)}: x{k} = {own}.own(x{k})")
         return lines
 
     # --- what is made of the outputs

@@ -58,6 +58,7 @@ class Services(NamedTuple):
     refused     the exception for a precheck that has failed
     broken      of a tape node whose backward raises RuntimeError with what the node has saved
     ended       of a tape node that gives nothing to anyone
+    where       the device of its tensors; None for the CPU
     """
 
     executable: Any
@@ -68,3 +69,4 @@ class Services(NamedTuple):
     refused: type[Exception]
     broken: tape.Backward
     ended: tape.Backward
+    where: Any = None

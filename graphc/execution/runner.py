@@ -11,7 +11,9 @@ import numpy as np
 from eager import autograd
 from eager.core import state, tape
 from eager.core.interpreter import IMMEDIATE, interpreting
+from eager.core.placed import Placed, is_placed
 from eager.core.tensor import SEALED_SAVE, Deferred, Sealed, Tensor
+from eager.engine.crossing import transferred
 from eager.engine.language import E
 from graphc.capture.flow.bodies import with_rules
 from graphc.capture.materialization import Materializer
@@ -38,9 +40,9 @@ from graphc.capture.user_objects import is_traced, opener
 from graphc.errors import PathChanged
 from graphc.execution.budget import fit_split, fit_step
 from graphc.execution.call_code import CallCode
+from graphc.execution.on_mesh import OnMesh
 from graphc.execution.packs import Packs, repacked
 from graphc.execution.partition import Joint, Split, differentiated, split_for
-from graphc.execution.placed import Placed
 from graphc.execution.plan import Plan, Services
 from graphc.execution.prechecks import NONE, Prechecks, prechecks
 from graphc.execution.replay import run_node
@@ -90,9 +92,12 @@ class Runner:
 
     def __init__(
         self, program: Program, tensors: list[Tensor], device: str | None, settings: Settings, backend: str = "jax",
-        memory: int | float | None = None, placed: Placed | None = None,
+        memory: int | float | None = None, on_mesh: OnMesh | None = None,
     ):  # fmt: skip
-        self._program, self._placed = program, placed
+        self.where: Any = program.device
+        if self.where is not None:
+            device = str(self.where)
+        self._program, self._on_mesh = program, on_mesh
         self._sources = program.sources
         self._effects = [e for e in program.effects.tensors if e.id is not None]
         flags = [e.target for e in program.effects.tensors if isinstance(e.target, LeafFlag)]
@@ -132,7 +137,7 @@ class Runner:
             self._ends = ends
         else:
             optimized = optimize(graph, **settings._asdict())
-            packed = backend == "jax" and device is None and placed is None and settings.allow(PACKS, REASSOCIATES)
+            packed = backend == "jax" and device is None and on_mesh is None and settings.allow(PACKS, REASSOCIATES)
             found = repacked(program, optimized, len(self._places), self._effects) if packed else None
             if found is not None:
                 program, optimized, self._effects, self.packs = found
@@ -172,21 +177,22 @@ class Runner:
             CheckFailed,
             _BROKEN,
             _ENDED,
+            self.where,
         )
         self.run = CallCode(self.plan, self.services).function()
 
     def _layout(self, forward: Graph) -> Layout | None:
         """Where what the forward part takes and returns lies, if that is on a mesh."""
-        if self._placed is None:
+        if self._on_mesh is None:
             return None
         results = [place.id for place in self._places]
-        return self._placed.forward(forward, results, self._effects, self._sources)
+        return self._on_mesh.forward(forward, results, self._effects, self._sources)
 
     def _lower_backward(self, part: Split) -> Any:
-        if self._placed is None:
+        if self._on_mesh is None:
             return self._lower(part.backward)
         residuals = len(part.forward.result[-1] if part.residuals is None else part.residuals)
-        return self._lower(part.backward, self._placed.backward(part.backward, residuals, part.saved, part.wrt))
+        return self._lower(part.backward, self._on_mesh.backward(part.backward, residuals, part.saved, part.wrt))
 
     def _lower(self, graph: Graph, layout: Layout | None = None, **options: Any) -> Any:
         """The program of `graph`: of XLA if NumPy is wanted and not suitable."""
@@ -283,10 +289,23 @@ class Runner:
 
     def shares(self, node: tape.Node, g: Any) -> list[tuple[tape.Node, np.ndarray]]:
         """What the parents of a call's `node` get, each that the cotangents which have arrived reach."""
+        arrived = {k: np.asarray(d) for k, d in tape.arrived(g).items()}
+        return [(parent, np.asarray(d)) for parent, d in self._shares(node, arrived)]
+
+    def placed(self, array: Any) -> Placed:
+        """The data of a tensor over an array of the program's."""
+        return Placed(array, self.where)
+
+    def placed_shares(self, node: tape.Node, g: Any) -> list[Tensor | None]:
+        """What all parents get, where the tensors are on a device."""
+        arrived = {k: transferred(d, self.where)._d.array for k, d in tape.arrived(g).items()}
+        found = {id(p): Tensor._wrap(Placed(d, self.where)) for p, d in self._shares(node, arrived) if p is not None}
+        return [found.get(id(parent)) for parent in node[tape.PARENTS :]]
+
+    def _shares(self, node: tape.Node, arrived: dict[int, Any]) -> list[tuple[tape.Node, Any]]:
         assert self._split is not None
         _, residuals, read, given = node[tape.SAVED]
         part, backward = self._split, self.backward
-        arrived = tape.arrived(g)
         if len(self._live) > 1:
             part, backward = self._part(frozenset(arrived))
             read = [given.arrays[k] for k in part.saved]
@@ -296,10 +315,10 @@ class Runner:
             raise part.error
         if part.residuals is not None:
             residuals = [residuals[k] for k in part.residuals]
-        late = [t._array() for t in part.late]
-        outputs = backward.call(*residuals, *read, *map(np.asarray, arrived.values()), *late)
+        late = [t._d.array if is_placed(t) else t._array() for t in part.late]
+        outputs = backward.call(*residuals, *read, *arrived.values(), *late)
         parents = dict(zip(self._split.wrt, node[tape.PARENTS :], strict=True))
-        return [(parents[k], np.asarray(d)) for k, d in zip(part.wrt, outputs, strict=True) if k in parents]
+        return [(parents[k], d) for k, d in zip(part.wrt, outputs, strict=True) if k in parents]
 
     def _part(self, arrived: frozenset[int]) -> tuple[Split, Any]:
         """The gradients of the live results number `arrived`, and the program that computes them."""
@@ -439,13 +458,16 @@ def _backward(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
 def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
     """Gradients that can be differentiated again: the graph is replayed on Tensors, and its tape walked."""
     runner, _, _, given = node[tape.SAVED]
+    if runner.where is not None and not state.grad_enabled():
+        return runner.placed_shares(node, g)
     parents = dict(zip(runner._split.wrt, node[tape.PARENTS :], strict=True))
-    inputs = []
+    inputs: list[Tensor] = []
     runner.unmodified(node, given.arrays)
     # under vmap, the cotangents are batched; what the program was given is not
     with interpreting(IMMEDIATE), autograd.enable_grad():
         for k, array in enumerate(given.arrays):
-            t = Tensor._wrap(np.asarray(array))
+            there = runner.where is not None and array.__class__ is not np.ndarray
+            t = Tensor._wrap(runner.placed(array) if there else np.asarray(array))
             t._n = parents.get(k)
             inputs.append(E.positive(t) if k in parents else t)
         results, ends = runner.replay(inputs, parents)

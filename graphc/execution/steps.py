@@ -11,6 +11,7 @@ import numpy as np
 from eager import autograd
 from eager.core import tape
 from eager.core.grad_mode import set_grad_enabled
+from eager.core.placed import Placed
 from eager.core.state import add_maker, note_write
 from eager.core.tensor import Deferred, Tensor
 from eager.engine.inplace import assign
@@ -51,13 +52,17 @@ def view(tensor: Tensor, returned: ViewOf) -> Tensor:
     return tensor
 
 
-def overwrite(tensor: Tensor, value: Deferred | np.ndarray) -> None:
+def overwrite(tensor: Tensor, value: Any) -> None:
     """Give `tensor` the program's value: in its own memory if others can see that, else by taking the new memory."""
     data = tensor._d
+    if value.__class__ is Placed and data.__class__ is not Placed:
+        value = Deferred(value.array, value.shape, value.numpy_dtype)
     # references to an ndarray that is only this tensor's: its slot, `data`, and the argument of getrefcount
     if data.__class__ is np.ndarray and (data.base is not None or getrefcount(data) > 3) and data.flags.writeable:
         np.copyto(data, np.asarray(value.array if isinstance(value, Deferred) else value))
         note_write(data)
+    elif data.__class__ is Placed:
+        data.write(value.array)
     else:
         tensor._d = value
 
@@ -92,7 +97,8 @@ def rewind(generators: Sequence[Any], marks: Sequence[Any]) -> None:
 
 
 SHARED: dict[str, Any] = {
-    "Deferred": Deferred, "Tensor": Tensor, "elsewhere": ELSEWHERE, "asarray": np.asarray, "assembled": assembled,
+    "Deferred": Deferred, "Placed": Placed, "Tensor": Tensor, "elsewhere": ELSEWHERE, "asarray": np.asarray,
+    "assembled": assembled,
     "backward": autograd.backward, "block": block, "make": object.__new__, "mark": mark, "ndarray": np.ndarray,
     "new": object.__new__, "new_node": tape.new_node, "overwrite": overwrite, "put_back": put_back,
     "refs": getrefcount, "replace": replace, "rewind": rewind,

@@ -20,6 +20,7 @@ from graphc.ir.calling import arrays_of, raw
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache, stages
 from graphc.lowering.blocks import by_blocks
+from graphc.lowering.devices import device_named
 from graphc.lowering.elimination import nan_kept
 from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.keys import key_of
@@ -100,7 +101,7 @@ class Executable:
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
         self._placing = None if layout is None else Placing(layout, device)
         self._kept = [graph.outputs.index(id) for id in once.outputs]  # which output each of the program is
-        self._device = None if device is None or layout is not None else jax.local_devices(backend=device)[0]
+        self._device = None if device is None or layout is not None else device_named(device)
         if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
         if (self._device or default_device()).platform != "cpu":
@@ -299,7 +300,8 @@ class Executable:
         with Announced(self.graph), setting(self._wide, self._device):
             start = time.perf_counter()
             device = self._device or default_device()
-            key = self._key(device) if cache.in_use() and self._across is None else None
+            local = device == jax.local_devices(backend=device.platform)[0]  # programs name devices
+            key = self._key(device) if cache.in_use() and local and self._across is None else None
             program = None if key is None else cache.load(key, device)
             if program is not None:
                 self.seconds = {"load": time.perf_counter() - start}

@@ -33,6 +33,10 @@ class StandIn:
         """The values. Raises what fits if there are none."""
         raise NotImplementedError
 
+    def read(self, tensor: Any) -> np.ndarray:
+        """The values, which Python asks for."""
+        return self.force(tensor)
+
     def truth(self, tensor: Any) -> np.ndarray:
         """The values, for `bool(tensor)`."""
         return self.force(tensor)

@@ -22,7 +22,7 @@ from eager.functional.reductions import log_softmax as _log_softmax
 from eager.functional.reductions import softmax as _softmax
 from eager.rng import distributions
 from eager.rng.fills import exponential_
-from eager.rng.sampling import default_generator, sample
+from eager.rng.sampling import sample, source_of
 from graphc.ops.dtypes import BOOL, FLOAT32, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 
@@ -153,9 +153,10 @@ def _leaky_slopes(x: Tensor, lower: float, upper: float) -> Tensor:
     """
     below: Any = E.le(x, 0)
     kind, count = x._dtype(), int(below.sum()._known())
-    draw = lambda shape: distributions.slopes(default_generator, shape, lower, upper).astype(kind)
+    source = source_of(None, x)
+    draw = lambda shape: distributions.slopes(source, shape, lower, upper).astype(kind)
     return E.full(shape=tuple(x._d.shape), value=1.0, dtype=kind).masked_scatter(
-        below, sample(draw, (count,), kind, default_generator, x)
+        below, sample(draw, (count,), kind, source, x)
     )
 
 

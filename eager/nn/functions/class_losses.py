@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.interpreter import on_arrays
+from eager.core.placed import is_placed
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -168,6 +169,8 @@ def _nll_of_classes(
         if picked is None:
             picked = E.sum(chosen, axis=(axis,), keepdims=False)
     else:
+        if is_placed(target):
+            _check_classes(target._read(), classes, ignore)
         valid = E.ne(target, ignore)
         index = E.where(valid, target, 0)
         picked = _picked(logs, index, tall, axis)

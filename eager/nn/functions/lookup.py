@@ -20,7 +20,7 @@ from eager.functional.precision import rounds_once
 from eager.functional.slices import inside as within
 from eager.functional.static import at_hand, required, valueless
 from eager.linalg.norms import vector_norm
-from eager.rng.sampling import default_generator, sample, sample_like
+from eager.rng.sampling import sample, sample_like, source_of
 from graphc.ops.dtypes import FLOAT64, INT32, INT64, is_floating, is_inexact
 from graphc.ops.index import OUT_OF_RANGE
 from graphc.ops.rules import torch_name
@@ -54,10 +54,11 @@ def _check_dtype(input: Tensor) -> None:
 def _kept(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
     """Ones with probability 1 - p, else zeros."""
     kind = like._dtype()
-    draw = lambda shape: default_generator.bernoulli(shape, kind, 1 - p)
+    source = source_of(None, like)
+    draw = lambda shape: source.bernoulli(shape, kind, 1 - p)
     if shape != tuple(like._d.shape):
-        return sample(draw, shape, kind, default_generator, like)
-    return sample_like(draw, like, kind, default_generator)
+        return sample(draw, shape, kind, source, like)
+    return sample_like(draw, like, kind, source)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -11,6 +11,8 @@ from itertools import repeat
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
+from eager.core.devices import accelerator
+from eager.core.runtime import devices
 from eager.rng.generator import Generator
 from eager.utils.data.collate import default_collate, default_convert
 from eager.utils.data.dataset import Dataset, IterableDataset
@@ -160,7 +162,7 @@ class DataLoader(Generic[T]):
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def __iter__(self) -> Iterator[Any]:
-        if self.pin_memory:
+        if self.pin_memory and not devices(accelerator()):
             warnings.warn(NO_PINNING, stacklevel=2)
         made = self._pass()
         self._progress, self._place, self._loaded = made.progress, None, None

@@ -14,6 +14,9 @@ from multiprocessing import connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+from eager.core.devices import accelerator
+from eager.core.pytree import tree_map
+from eager.core.runtime import devices
 from eager.utils.data.fetch import Recipe
 from eager.utils.data.resuming import Place, Progress, begin_at, start_of
 from eager.utils.data.sampler import drawn_seed
@@ -52,6 +55,7 @@ class Pass(Iterator[Any]):
         self._recipe = Recipe(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
         self._indices = iter(loader._index_sampler)
         self._base_seed = drawn_seed(loader.generator)
+        self._pins = loader.pin_memory and bool(devices(accelerator()))
         self._start(place)
 
     def _start(self, place: Place | None) -> None:
@@ -80,10 +84,15 @@ class Pass(Iterator[Any]):
         if self._recipe.iterable and length is not None and seen > length:
             message = TOO_LONG.format(dataset=self._recipe.dataset, length=length, seen=seen)
             warnings.warn(message + (TOO_LONG_WITH_WORKERS if self._workers else ""), stacklevel=2)
-        return batch
+        return tree_map(_pinned, batch) if self._pins else batch
 
     def __len__(self) -> int:
         return len(self._loader._index_sampler)
+
+
+def _pinned(member: Any) -> Any:
+    """A member of a batch in pinned memory, if it can be there."""
+    return member.pin_memory() if hasattr(member, "pin_memory") else member
 
 
 class WorkerPass(Pass):

@@ -8,20 +8,19 @@ view is a write to the whole through the inverse of these steps (*functionalizat
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from eager.core.state import Recent
-from eager.core.tensor import REPEATED, Tensor
-from graphc.capture.sources import MemoryOf, Owner, Step
+from eager.core.tensor import Tensor
+from graphc.capture.sources import MemoryOf, Owner
 from graphc.ir import Builder, Node, Symbol
-from graphc.ops import Trait
 from graphc.ops.dims import has_dim
 from graphc.ops.interpret import with_defaults
-from graphc.ops.strides import Strides, row_major, strides_of
+from graphc.ops.steps import Step, looked, may_repeat, numbers_seen, strides_of_view, whole_after
+from graphc.ops.strides import Strides
 
 
 @final
@@ -121,7 +120,7 @@ class Memories:
         if not steps:
             return source
         if lost and not has_dim(operand.shape):  # the steps of its definition copy, but it does not
-            strides = _strides_of_view(made, operand.shape, source.strides)
+            strides = strides_of_view(made.op, made.params, operand.shape, source.strides)
         before = source.steps if source.shown is None else source.shown
         shown = None if source.shown is None and not lost else (*before, *([made] if lost else steps))
         return self.put(result, Place(source.memory, (*source.steps, *steps), source.version, strides, shown, offset))
@@ -137,36 +136,24 @@ class Memories:
 
     def again(self, place: Place) -> Symbol:
         """The value, now, of a view that was made before a write."""
-        *_, symbol = self._values(place.memory, place.steps)
+        *_, symbol = looked(self._builder.emit, place.memory.symbol, place.steps)
         self.put(symbol, place._replace(version=place.memory.version))
         return symbol
-
-    def _values(self, memory: Memory, steps: tuple[Step, ...]) -> Iterator[Symbol]:
-        """The whole, and what each step makes of it."""
-        symbol = memory.symbol
-        yield symbol
-        for op, params, operands in steps:
-            symbol = self._builder.emit(op, (symbol, *operands), params)
-            yield symbol
 
     def whole_after(self, place: Place, value: Symbol, where: Symbol | None = None) -> Symbol:
         """The value of the whole, once `value` has been written where `place` looks.
 
         where: which elements are written, if some of them share places in memory; None for all
         """
-        if any(step.lens.repeats(**step.params) for step in place.steps):
+        if may_repeat(place.steps):
             return self._through_repeats(place, value, where)
-        wholes = list(self._values(place.memory, place.steps[:-1]) if place.steps else ())
-        for step, whole in zip(reversed(place.steps), reversed(wholes), strict=True):
-            put = step.lens.put
-            assert put is not None  # elements repeat otherwise
-            value = put(self._builder.language, whole, value, *step.operands, **step.params)
-        return value
+        builder = self._builder
+        return whole_after(builder.language, builder.emit, place.memory.symbol, place.steps, value)
 
     def _through_repeats(self, place: Place, value: Symbol, where: Symbol | None) -> Symbol:
         """`whole_after` for a view of elements that repeat in memory: of those in one place, the last is what stays."""
         whole, F, constant = place.memory.symbol, self._builder.language, self._builder.constant
-        seen = _numbers_seen(whole.shape, place.steps).reshape(-1)
+        seen = numbers_seen(whole.shape, place.steps).reshape(-1)
         flat, values = (F.reshape(s, shape=(math.prod(s.shape),)) for s in (whole, value))
         turns = _turns(seen, math.prod(whole.shape))
         if where is not None:
@@ -222,21 +209,3 @@ def _turns(seen: np.ndarray, size: int) -> np.ndarray:
     found = np.full((int(turn.max(initial=0)) + 1, size), -1)
     found[turn, seen] = np.arange(seen.size)
     return found
-
-
-def _numbers_seen(shape: Any, steps: tuple[Step, ...]) -> np.ndarray:
-    """Which elements of a whole a view shows, by number. RuntimeError where that is not known."""
-    if has_dim(shape):
-        raise RuntimeError(REPEATED)
-    seen = np.arange(math.prod(shape)).reshape(shape)
-    for op, params, operands in steps:
-        if operands or not op.traits & Trait.MOVES:  # of x[i] it is not known, and parts of numbers have none
-            raise RuntimeError(REPEATED)
-        seen = op.kernel(seen, **with_defaults(op, params))
-    return seen
-
-
-def _strides_of_view(step: Step, shape: tuple[int, ...], strides: Strides) -> Strides:
-    """The strides of the view that eager's kernel makes of a tensor with these. It looks at no element."""
-    x = as_strided(np.zeros(1, np.int8), shape, strides or row_major(shape))
-    return strides_of(step.op.kernel(x, **with_defaults(step.op, step.params)))

@@ -10,18 +10,19 @@ import numpy as np
 
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.state import grad_enabled, storage_of
-from eager.core.tensor import LEAF_IN_PLACE, REPEATED, Tensor
+from eager.core.tensor import LEAF_IN_PLACE, Tensor
 from eager.core.views import LEAF_VIEW, geometry
 from eager.engine.inplace import FILLS
 from graphc import errors
 from graphc.capture.location import user_line
-from graphc.capture.sources import Argument, Captured, MemoryOf, Owner, Step
+from graphc.capture.sources import Argument, Captured, MemoryOf, Owner
 from graphc.capture.storage.inputs import is_simple, relation, whole_memory
 from graphc.capture.storage.memory import Memory, Place, repeats
 from graphc.ir import Symbol
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL
+from graphc.ops.steps import REPEATED, Step
 
 if TYPE_CHECKING:
     from graphc.capture.trace_state import TraceState

@@ -13,7 +13,7 @@ from graphc.sharding.sharding import Sharding
 
 
 @final
-class Placed(NamedTuple):
+class OnMesh(NamedTuple):
     """sources  of each input of the program
     results  of those of its nodes that were asked for
     grads    of the gradient of the tensor behind a source, where that lies otherwise than the tensor

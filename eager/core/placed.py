@@ -1,0 +1,288 @@
+"""Data that lie elsewhere than in NumPy's memory: on a JAX device, or, of meta tensors, nowhere.
+
+A tensor on a device has a `Placed` beneath it. JAX's arrays never change, and tensors do: so a `Memory` holds its
+present array, and a view is the steps that lead to it from there, taken again when the memory has been written.
+
+Who runs ops on such arrays is a *runtime* (`eager.core.runtime`), loaded when the first tensor is put on a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, final
+
+import numpy as np
+
+from eager.core import state
+from eager.core.devices import CPU, META, check_device, device
+from eager.core.meta import MIXED, Meta, NoDataError, is_of_caller
+from eager.core.runtime import runtime
+from graphc.ops.aval import Aval, results_of
+from graphc.ops.spec import OPS, Op
+from graphc.ops.stand_in import StandIn
+from graphc.ops.steps import REPEATED, Step, may_repeat, place_of_view, steps_of, strides_of_pointwise
+from graphc.ops.strides import Strides, normal, row_major, strides_of
+
+DIFFERENT = "Expected all tensors to be on the same device, but found at least two devices, {} and {}!"
+ODD_ONE = (
+    "Expected all tensors to be on the same device, but got {arg} is on {other}, different from other tensors on {most}"
+    " (when checking argument in method wrapper_{kind}_{op})"
+)
+ON_HOST = "this operation computes in the memory of the CPU, and its tensor is on {}. Use Tensor.cpu() first."
+
+
+@final
+class Memory:
+    """What tensors on a device share.
+
+    array    its present value
+    stride   how it would lie there if it were PyTorch's; None if row-major
+    version  the number of writes to it
+    """
+
+    __slots__ = ("__weakref__", "array", "stride", "version")
+    base = None  # it owns itself
+
+    def __init__(self, array: Any, stride: Strides):
+        self.array, self.stride = array, stride
+        self.version = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Memory, (runtime().fetch(self.array), self.stride)  # it is put back with what is seen of it
+
+    def home(self, where: device) -> None:
+        """Put the values on a device, if they are still NumPy's."""
+        if isinstance(self.array, np.ndarray):
+            self.array = runtime().put(self.array, backing(check_device(where)))
+
+
+@final
+class Placed(StandIn):
+    """In place of the ndarray of a tensor on a device.
+
+    memory   what it shows, through `steps`
+    device   where that is
+    stride   how it lies there, in elements; None if row-major, and from `offset` on
+    """
+
+    __slots__ = ("_array", "_seen", "device", "memory", "numpy_dtype", "offset", "shape", "steps", "stride")
+
+    def __init__(self, array: Any, where: device, memory: Memory | None = None, steps: tuple[Step, ...] = (),
+                 stride: Strides = None, offset: int = 0):  # fmt: skip
+        self.memory = memory if memory is not None else Memory(array, stride)
+        self.shape: tuple[int, ...] = tuple(array.shape)
+        self.numpy_dtype = np.dtype(array.dtype)
+        self.device, self.steps, self.stride, self.offset = where, steps, stride, offset
+        self._array, self._seen = array, self.memory.version
+
+    @property
+    def array(self) -> Any:
+        """The runtime's array of the values as they are now."""
+        if self._seen != self.memory.version:
+            self._array, self._seen = runtime().read(self.memory.array, self.steps), self.memory.version
+        return self._array
+
+    @property
+    def values(self) -> np.ndarray:
+        """The values, fetched."""
+        return runtime().fetch(self.array)
+
+    def write(self, value: Any, repeated: bool = False) -> None:
+        """Give what this shows the values of an array of its shape and dtype.
+
+        RuntimeError if elements share a place, unless all are given the same value, as `repeated` says.
+        """
+        if may_repeat(self.steps) and not repeated and self.repeats:
+            raise RuntimeError(REPEATED)
+        memory = self.memory
+        memory.array = runtime().write(memory.array, self.steps, value) if self.steps else value
+        memory.version += 1
+        state.note_write(memory)
+        self._array, self._seen = value, memory.version
+
+    @property
+    def repeats(self) -> bool:
+        """Whether elements share a place in memory."""
+        return self.stride is not None and any(s == 0 and n > 1 for s, n in zip(self.stride, self.shape, strict=True))
+
+    def view(self, op: Op, params: dict[str, Any], array: Any) -> Placed | None:
+        """`array`, the result of `op` on this, as a view of its memory; None if `op` copies."""
+        place = place_of_view(op, params, self.shape, self.stride, self.numpy_dtype)
+        if place is None:
+            return None
+        steps = (*self.steps, *steps_of(op, params, Aval(self.shape, self.numpy_dtype)))
+        stride, apart = place
+        ratio = self.numpy_dtype.itemsize / np.dtype(array.dtype).itemsize
+        return Placed(array, self.device, self.memory, steps, stride, int(self.offset * ratio) + (apart or 0))
+
+    def shown(self, op: Op, params: dict[str, Any], size: tuple[int, ...], stride: tuple[int, ...],
+              offset: int) -> Placed:  # fmt: skip
+        """What `op` shows of the whole memory, which lies so."""
+        steps = (Step(op, params),)
+        array = runtime().read(self.memory.array, steps)
+        return Placed(array, self.device, self.memory, steps, normal(size, stride), offset)
+
+    def alone(self) -> Placed:
+        """The same values in a memory of their own."""
+        return Placed(self.array, self.device, stride=dense(self.shape, self.stride))
+
+    def geometry(self, base: Placed) -> dict[str, Any]:
+        """Where this lies in the memory of `base`, as parameters of `as_strided`."""
+        layout = None if base.stride is None else (base.stride, base.offset)
+        return {"size": self.shape, "stride": self.stride or row_major(self.shape), "offset": self.offset,
+                "layout": layout}  # fmt: skip
+
+    def hosted_whole(self) -> np.ndarray:
+        """The values of the whole memory, as they would lie there."""
+        found = runtime().fetch(self.memory.array)
+        if self.memory.stride is None:
+            return found
+        order = sorted(range(found.ndim), key=lambda axis: -(self.memory.stride or ())[axis])
+        return np.ascontiguousarray(found.transpose(order)).transpose(np.argsort(order))
+
+    def hosted(self, whole: np.ndarray) -> np.ndarray:
+        """What this shows, as a view of `hosted_whole`."""
+        for op, params, _ in self.steps:
+            shown = op if op.lens is None or op.lens.shown_by is None else OPS[op.lens.shown_by]
+            whole = shown.kernel(whole, **params)
+        return whole
+
+    def of(self, memory: Memory) -> Placed:
+        """The same of another memory, a copy of this one's."""
+        return Placed(self.array, self.device, memory, self.steps, self.stride, self.offset)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        steps = tuple((step.op.name, step.params) for step in self.steps)
+        return _rebuilt, (self.memory, self.device, steps, self.stride, self.offset)
+
+    # --- what a Tensor asks
+
+    def force(self, tensor: Any) -> NoReturn:
+        raise NoDataError(ON_HOST.format(self.device))
+
+    def read(self, tensor: Any) -> np.ndarray:
+        return self.values
+
+    def truth(self, tensor: Any) -> np.ndarray:
+        return self.values
+
+    def strides(self, tensor: Any) -> tuple[int, ...] | None:
+        return self.stride
+
+
+def _rebuilt(memory: Memory, where: device, steps: Any, stride: Strides, offset: int) -> Placed:
+    memory.home(where)
+    found = tuple(Step(OPS[name], params) for name, params in steps)
+    array = runtime().read(memory.array, found) if found else memory.array
+    return Placed(array, check_device(where), memory, found, stride, offset)
+
+
+def put(data: Any, where: device) -> Placed:
+    """The values of an ndarray, or a Placed, in new memory on the device `where`."""
+    placed = data.__class__ is Placed
+    found = runtime().put(data.array if placed else data, backing(where))
+    return Placed(found, where, stride=dense(tuple(data.shape), data.stride if placed else strides_of(data)))
+
+
+def dense(shape: tuple[int, ...], strides: Strides) -> Strides:
+    """The strides of a copy, which keeps the order of the dims."""
+    return strides_of_pointwise([shape], [strides], shape)
+
+
+def backing(where: device) -> Any:
+    """The runtime's device that `where`, which `check_device` has returned, is."""
+    return runtime().devices(where.type)[where.index or 0]
+
+
+def is_elsewhere(tensor: Any) -> bool:
+    """Whether the values of `tensor` are not in NumPy's memory: on a device, or nowhere. Not so under a trace."""
+    kind = tensor._d.__class__
+    return kind is not np.ndarray and (kind is Placed or kind is Meta)
+
+
+def is_placed(tensor: Any) -> bool:
+    """Whether `tensor` is on a device."""
+    return tensor._d.__class__ is Placed
+
+
+def data_of(tensor: Any) -> Any:
+    """The array of `tensor`, or what is in its place if the values lie elsewhere."""
+    return tensor._d if is_elsewhere(tensor) else tensor._array()
+
+
+def device_of(tensor: Any) -> device:
+    """The device of `tensor`."""
+    data = tensor._d
+    kind = data.__class__
+    if kind is np.ndarray:
+        return CPU
+    return META if kind is Meta else getattr(data, "device", CPU)
+
+
+def filled(shape: Sequence[int], dtype: np.dtype, value: Any, like: Any) -> Any:
+    """The data of a tensor full of `value`, where `like`, data, is."""
+    if like.__class__ is Meta:
+        return Meta(shape, dtype)
+    array = np.full(shape, value, dtype)
+    return put(array, like.device) if like.__class__ is Placed else array
+
+
+def zeros_on(where: device, shape: Sequence[int], dtype: np.dtype) -> Any:
+    """The data of a tensor of zeros on the device `where`."""
+    if where is META:
+        return Meta(shape, dtype)
+    array = np.zeros(shape, dtype)
+    return array if where is CPU else put(array, where)
+
+
+# --- running ops
+
+
+def common_device(op: Op, tensors: Sequence[Any]) -> device:
+    """Where `op` runs on `tensors`, of which some are elsewhere.
+
+    RuntimeError if they are on several devices. A 0-d tensor on the CPU counts as a number, and one of integers or
+    bools there may be an index of one elsewhere; constants that this library has made on the way count as neither.
+    """
+    devices = [device_of(t) for t in tensors]
+    where = next(d for d in devices if d is not CPU)
+    indexes = "spec" in op.params or where is META
+    differing = [
+        k for k, (t, d) in enumerate(zip(tensors, devices, strict=True))
+        if d is not where and not (d is CPU and (not t._d.shape or (indexes and t._dtype().kind in "iub")))
+    ]  # fmt: skip
+    if differing:
+        given: Callable[[Any], bool] | None = None
+        for k in differing:
+            if devices[k] is CPU:
+                given = given or is_of_caller()
+                if not given(tensors[k]):
+                    continue
+            raise _different(op, k, [d for i, d in enumerate(devices) if i == k or i not in differing])
+    return where
+
+
+def _different(op: Op, k: int, devices: list[device]) -> RuntimeError:
+    found = list(dict.fromkeys(devices))
+    if META in found:
+        return RuntimeError(MIXED.format(found[1], found[0]))
+    odd = next((d for d in found if d is CPU), found[-1])
+    most = next(d for d in found if d is not odd)
+    if op.pointwise or op.variadic:
+        return RuntimeError(DIFFERENT.format(most, odd))
+    named = ODD_ONE.format(arg=op.arg_of(k), other=odd, most=most, kind=most.type.upper(), op=op.name)
+    return RuntimeError(named)
+
+
+def run(op: Op, data: Sequence[Any], params: dict[str, Any], where: device) -> list[Placed]:
+    """The results of `op` on operands (Placed or ndarrays, promoted and checked), on the device `where`."""
+    # of an ndarray a copy: it may be written before the program has read it
+    arrays = [x.array if x.__class__ is Placed else np.array(x) for x in data]
+    results = results_of(runtime().run(op, arrays, params))
+    if op.view and data[0].__class__ is Placed and (view := data[0].view(op, params, results[0])) is not None:
+        return [view]
+    stride = None
+    if op.pointwise:
+        lie = [x.stride if x.__class__ is Placed else strides_of(x) for x in data]
+        stride = strides_of_pointwise([x.shape for x in data], lie, tuple(results[0].shape))
+    return [Placed(array, where, stride=stride) for array in results]
