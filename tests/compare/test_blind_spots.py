@@ -257,7 +257,7 @@ def test_what_every_mode_raises_is_in_the_first_line():
     assert "every mode raises RuntimeError: " in first
     assert "shapes cannot be multiplied" in first
     assert "test_blind_spots.py:" in first
-    assert report.as_dict()["raised"] == report.raised
+    assert report.to_dict()["raised"] == report.raised
 
 
 def test_wrong_arguments_are_an_error_of_the_caller():
