@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graphc.display import bytes_text, seconds_text
 
 import compare
 import eager as torch
@@ -22,6 +21,7 @@ from compare.benchmarking.roofline import Roofline, roofline
 from compare.benchmarking.statistics import Interval, break_even, break_even_interval, median_interval
 from compare.command_line import main
 from compare.environment import environment
+from graphc.display import bytes_text, seconds_text
 
 bench_module = importlib.import_module("compare.benchmarking.bench")
 roofline_module = importlib.import_module("compare.benchmarking.roofline")

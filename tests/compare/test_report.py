@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graphc.display import Table
-from graphc.display.as_html import escaped, fragment
 
 import compare
 import eager as torch
@@ -18,6 +16,8 @@ from compare.benchmarking import BenchReport
 from compare.command_line import main
 from compare.judging.tolerance import Verdict
 from compare.reporting import HtmlReport
+from graphc.display import Table
+from graphc.display.as_html import escaped, fragment
 
 pytestmark = pytest.mark.quick_xla
 
