@@ -7,7 +7,8 @@ from typing import NamedTuple
 import compare
 import eager as torch
 import graphc
-from findings import Table
+from findings import Figures
+from graphc.display import Displayed
 
 SIZE, QUICK_SIZE = 600, 60
 NAMES = {"eager": "eager", "compiled": "graphc.compile", "jax.jit": "jax.jit, no rewriting"}
@@ -18,8 +19,8 @@ class Rewriting(NamedTuple):
 
     before: graphc.Graph
     after: graphc.Graph
-    explanation: str
-    table: Table
+    explanation: Displayed
+    table: Figures
 
 
 def chain(a, x):
@@ -36,13 +37,11 @@ def rewriting(quick: bool) -> Rewriting:
     after = graphc.optimize(before)
     timed = compare.bench(chain, a, x, modes=tuple(NAMES), min_time=0.02 if quick else 0.5)
     rows = tuple(
-        (NAMES[t.mode], f"{t.first_call * 1e3:.0f}\u00a0ms", f"{t.steady.median * 1e6:,.0f}\u00a0µs")
-        for t in timed.timings
+        (NAMES[t.mode], f"{t.first_call * 1e3:.0f} ms", f"{t.steady.median * 1e6:,.0f} µs") for t in timed.timings
     )
     note = (
         f"log(1 + exp(a.T @ a @ x)).mean() with a of {size} by {size}, timed by compare.bench after compare.check "
         "had found that the modes agree. jax.jit runs the same graph without graphc's rules."
     )
-    return Rewriting(
-        before, after, graphc.explain(after), Table("Rewriting", ("mode", "first call", "call"), rows, note)
-    )
+    title = "A program that XLA takes as it is written, and graphc does not"
+    return Rewriting(before, after, graphc.explain(after), Figures(title, ("mode", "first call", "call"), rows, note))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compare.benchmarking.statistics import CONFIDENCE
+from graphc.display import seconds_text
 from graphc.errors import require
 from graphc.files import writing
 
@@ -37,7 +38,7 @@ def timings_svgs(report: BenchReport) -> list[str]:
     for what in dict.fromkeys(t.what for t in report.timings):
         rows = [t for t in report.timings if t.what == what]
         for draw in (_steady_states, _first_calls):
-            figure, (axes,) = _axes(1, 0.3 * len(rows) + 1.3)
+            figure, (axes,) = _axes(1, 0.32 * len(rows) + 1.5)
             draw(axes, rows, [t.mode for t in rows])
             axes.set_title(f"{what}: {axes.get_title()}")
             found.append(svg_of(figure))
@@ -85,29 +86,34 @@ def _first_calls(axes: Any, timings: Sequence[Timing], labels: Sequence[str]) ->
         # the parts are measured apart from the call, and may exceed it
         for name, seconds in {**t.parts, "the call itself": max(t.first_call - sum(t.parts.values()), 0.0)}.items():
             color = f"C{_PARTS.index(name)}" if name in _PARTS else "grey"
-            axes.barh(k, seconds * 1e3, left=at, label=name, color=color)
-            at += seconds * 1e3
+            axes.barh(k, seconds, left=at, label=name, color=color)
+            at += seconds
     known = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    axes.legend(known.values(), known.keys(), fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
-    axes.set(xlabel="ms", title="first call and its parts")
+    axes.figure.legend(known.values(), known.keys(), fontsize="small", loc="outside lower center", ncols=3)
+    axes.set_title("first call and its parts")
+    axes.margins(x=0.04)
     _rows(axes, labels)
 
 
 def _steady_states(axes: Any, timings: Sequence[Timing], labels: Sequence[str]) -> None:
-    middle = [t.steady.median * 1e3 for t in timings]
-    below = [(t.steady.median - t.steady.low) * 1e3 for t in timings]
-    above = [(t.steady.high - t.steady.median) * 1e3 for t in timings]
-    axes.errorbar(middle, range(len(timings)), xerr=[below, above], fmt="o", color="black", capsize=3)
-    for k, ms in enumerate(middle):
-        axes.annotate(f"{ms:.3g} ms", (ms, k), (0, 5), textcoords="offset points", ha="center", fontsize="small")
-    axes.set(xscale="log", xlabel="ms", title=f"steady state, {CONFIDENCE:.0%} interval")
-    axes.margins(x=0.25)
+    middle = [t.steady.median for t in timings]
+    off = [[t.steady.median - t.steady.low for t in timings], [t.steady.high - t.steady.median for t in timings]]
+    axes.errorbar(middle, range(len(timings)), xerr=off, fmt="o", color="black", capsize=3)
+    for k, seconds in enumerate(middle):
+        axes.annotate(seconds_text(seconds), (seconds, k), (0, 5), textcoords="offset points", ha="center",
+                      fontsize="small")  # fmt: skip
+    apart = max(middle) > 20 * min(middle)
+    axes.set(xscale="log" if apart else "linear", title=f"steady state, {CONFIDENCE:.0%} interval")
+    axes.margins(x=0.2)
+    if not apart:
+        axes.set_xlim(left=0)
     _rows(axes, labels)
 
 
 def _rows(axes: Any, labels: Sequence[str]) -> None:
     axes.set_ylim(len(labels) - 0.5, -0.6)
     axes.set_yticks(range(len(labels)), labels)
+    axes.xaxis.set_major_formatter(require("matplotlib.ticker", "a chart", "compare").EngFormatter("s"))
     axes.grid(axis="x", alpha=0.3)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from graphc.display.as_text import right_aligned
 from graphc.display.blocks import Beside, Block, Code, Picture, Remark, Table
 
+DEEPEST = 3  # level of headings; further sections are indented
+LONG = 44  # letters of a cell that may be broken
 # of fragments and pages: colours come from what is around them, and are readable on light and on dark
 STYLE = """
 .graphc { overflow-wrap: anywhere }
@@ -19,14 +21,16 @@ STYLE = """
 .graphc .inside { margin-left: 1.25em }
 .graphc .scroll { overflow-x: auto; max-width: 100%; margin: .6em 0 }
 .graphc table { border-collapse: collapse; font-size: .9em; font-variant-numeric: tabular-nums; margin: 0 }
-.graphc th, .graphc td { padding: 3px 14px 3px 0; text-align: left; vertical-align: top; white-space: pre-wrap;
-  min-width: 4ch; max-width: 46em; overflow-wrap: normal; background: none; border: 0;
+.graphc th, .graphc td { padding: 3px 14px 3px 0; text-align: left; vertical-align: top; white-space: nowrap;
+  overflow-wrap: normal; background: none; border: 0;
   border-bottom: 1px solid rgba(128, 128, 128, .35) }
+.graphc td.long { white-space: pre-wrap; min-width: 22em }
 .graphc td.number, .graphc th.number { text-align: right }
 .graphc .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 0 28px }
 .graphc .beside > div { min-width: 0 }
 .graphc .picture { overflow: auto; max-height: 720px; border: 1px solid rgba(128, 128, 128, .35); border-radius: 6px;
   padding: 8px; background: #fff; color: #222 }
+.graphc .picture svg { max-width: none !important; display: block }
 .graphc .chart svg { width: 100%; max-width: 560px; height: auto; display: block }
 .graphc pre { overflow-x: auto; max-height: 480px; padding: 10px 12px; border-radius: 6px; line-height: 1.4;
   background: rgba(128, 128, 128, .12); overflow-wrap: normal; font-size: .85em; white-space: pre }
@@ -48,14 +52,15 @@ _SCRIPT = """
 for (const box of document.querySelectorAll(".picture")) {
   const svg = box.querySelector("svg"), bar = document.createElement("div");
   let scale = 1, from = null;
-  const width = svg.getBoundingClientRect().width;
-  const zoom = s => { scale = s; svg.style.maxWidth = "none"; svg.style.width = width * s + "px"; };
+  const width = svg.viewBox.baseVal.width, room = () => (box.clientWidth - 18) / width;
+  const zoom = s => { scale = s; svg.style.width = width * s + "px"; };
   for (const [sign, act] of [["+", () => zoom(scale * 1.25)], ["\\u2212", () => zoom(scale / 1.25)],
-                             ["1:1", () => zoom(1)], ["fit", () => zoom((box.clientWidth - 18) / width)]]) {
+                             ["1:1", () => zoom(1)], ["fit", () => zoom(room())]]) {
     const button = bar.appendChild(document.createElement("button"));
     button.textContent = sign; button.onclick = act;
   }
   bar.className = "zoom"; box.before(bar); box.style.cursor = "grab";
+  if (room() > 0.6 && room() < 1) zoom(room());  // what is still readable is shown as a whole
   box.onpointerdown = e => { from = [e.clientX + box.scrollLeft, e.clientY + box.scrollTop]; };
   box.onpointermove = e => { if (from && e.buttons) box.scrollTo(from[0] - e.clientX, from[1] - e.clientY); };
   box.onwheel = e => { if (e.ctrlKey) { e.preventDefault(); zoom(scale * (e.deltaY < 0 ? 1.1 : 1 / 1.1)); } };
@@ -101,7 +106,7 @@ def _html(block: Block, level: int) -> str:
         return f'<div class="{"picture" if block.pans else "chart"}" tabindex="0">{block.svg}</div>\n'
     if isinstance(block, Beside):
         return f'<div class="beside">{"".join(f"<div>{_html(b, level)}</div>" for b in block.blocks)}</div>\n'
-    inside = "".join(_html(b, level and min(level + 1, 4)) for b in block.blocks)
+    inside = "".join(_html(b, level + 1 if 0 < level < DEEPEST else 0) for b in block.blocks)
     if block.closed:
         return f"<details><summary>{escaped(block.title)}</summary>\n{inside}</details>\n"
     if level:
@@ -115,10 +120,11 @@ def _table(table: Table) -> str:
     aligned = ["number" if right_aligned(column) else "" for column in columns]
 
     def row(tag: str, cells: Iterable[object]) -> str:
-        made = (
-            f'<{tag} class="{" ".join(filter(None, (of_column, getattr(cell, "kind", ""))))}">{escaped(cell)}</{tag}>'
-            for cell, of_column in zip(cells, aligned, strict=True)
-        )
+        made: list[str] = []
+        for cell, column in zip(cells, aligned, strict=True):
+            words = str(cell)
+            kinds = " ".join(filter(None, (column, getattr(cell, "kind", ""), "long" if len(words) > LONG else "")))
+            made.append(f'<{tag} class="{kinds}">{escaped(words)}</{tag}>')
         return f"<tr>{''.join(made)}</tr>\n"
 
     head = f"<thead>{row('th', table.head)}</thead>" if table.head and aligned else ""

@@ -12,7 +12,7 @@ INDENT = "  "
 GAP = "  "  # between columns
 NARROWEST = 8  # that a column is made to fit a width
 COLORS = {"good": "32", "bad": "1;31", "open": "33", "note": "2", "title": "1"}
-_NUMBER = re.compile(r"[-+]?[\d,.]+%?")
+_NUMBER = re.compile(r"[-+]?(\d[\d,.]*(e[-+]?\d+)?%?|nan|inf)")
 
 
 def text(blocks: Iterable[Block], width: int | None = None, color: bool = False) -> str:

@@ -11,7 +11,7 @@ from graphc.display.as_text import text
 from graphc.display.blocks import Block
 from graphc.display.plain import plain
 
-WIDTH = 98  # of a line that names a result
+WIDTH = 96  # of a line that names a result, without its brackets
 MOST = 60  # lines in print
 
 

@@ -16,11 +16,11 @@ def colors() -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
 
 
-def shown(report: Displayed) -> str:
-    """All of a report, for the terminal; 80 columns wide where there is none."""
-    return report.text(shutil.get_terminal_size((80, 24)).columns, color=colors())
+def columns() -> int:
+    """The width of the terminal; 80 where there is none."""
+    return shutil.get_terminal_size((80, 24)).columns
 
 
 def show(report: Displayed, as_json: bool = False) -> None:
-    """Print a report: as JSON, or as `shown`."""
-    print(report.to_json() if as_json else shown(report))
+    """Print a report: as JSON, or in the width and the colours of the terminal."""
+    print(report.to_json() if as_json else report.text(columns(), color=colors()))
