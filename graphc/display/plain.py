@@ -17,7 +17,9 @@ def plain(value: Any) -> Any:
     >>> plain({"a": (1, np.float32(0.5), float("inf")), 2: {3}})
     {'a': [1, 0.5, 'inf'], '2': [3]}
     """
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, type):
+        return value.__qualname__
+    if dataclasses.is_dataclass(value):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
         return str(value)

@@ -159,7 +159,8 @@ _ARROW = (
 
 def _edge(path: Path) -> str:
     style = ' stroke-dasharray="3 3"' if path.upward else ""
-    return f'<path d="{path.d}" fill="none" stroke="#9aa3ad" stroke-width="1" marker-end="url(#graphc-arrow)"{style}/>'
+    style += ' marker-end="url(#graphc-arrow)"' if path.ends else ""
+    return f'<path d="{path.d}" fill="none" stroke="#9aa3ad" stroke-width="1"{style}/>'
 
 
 class _Legend(NamedTuple):

@@ -188,8 +188,8 @@ class Layout:
         x0, y0, x1, y1 = self._ends(source, target, left, top)
         bottom = self.bottoms[source] + top
         bend = (y1 - bottom) / 2
-        return Path(f"M{x0:.0f} {y0:.0f}V{bottom:.0f}C{x0:.0f} {bottom + bend:.0f} {x1:.0f} {y1 - bend:.0f} "
-                    f"{x1:.0f} {y1:.0f}")  # fmt: skip
+        curve = f"C{x0:.0f} {bottom + bend:.0f} {x1:.0f} {y1 - bend:.0f} {x1:.0f} {y1:.0f}"
+        return Path(f"M{x0:.0f} {y0:.0f}V{bottom:.0f}{curve}", ends=target >= 0)
 
     def _around(self, source: int, target: int, left: float, top: float, number: int) -> Path:
         """An edge that runs upwards: through the gap below its layer, and beside all boxes."""

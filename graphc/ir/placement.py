@@ -26,10 +26,12 @@ class Rect(NamedTuple):
 
 
 class Path(NamedTuple):
-    """An edge as SVG has it. upward: of modules that need each other, the one that runs against the others."""
+    """An edge as SVG has it, or a part of one. upward: of modules that need each other, the one that runs against the
+    others; ends: at its target, not on the way."""
 
     d: str
     upward: bool = False
+    ends: bool = True
 
 
 class Placement(NamedTuple):
