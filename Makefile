@@ -7,7 +7,7 @@ PYTEST_FLAGS ?= -n 2 --dist worksteal
 # pytest rewrites and compiles every module of the packages: 6 seconds at each start, of each worker, unless it is kept
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: test test-deep test-elsewhere test-gpu test-package lint format bench demo clean
+.PHONY: test test-deep test-elsewhere test-gpu test-package lint format bench demo picture shell clean
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -m 'not deep' $(PYTEST_FLAGS)
@@ -51,6 +51,14 @@ bench: $(VENV)/.dev
 demo: $(VENV)/.demo
 	$(BIN)/python examples/digits.py
 	@echo "open report/index.html"
+
+# docs/graph.svg, the picture in README.md
+picture: $(VENV)/.dev
+	$(BIN)/python examples/chain.py
+
+# a shell in which `python`, `graphc` and `pytest` are those of .venv
+shell: $(VENV)/.dev
+	PATH="$(abspath $(BIN)):$$PATH" $${SHELL:-sh}
 
 clean:
 	rm -rf $(VENV) report build dist *.egg-info .pytest_cache .ruff_cache .benchmarks .hypothesis

@@ -20,9 +20,12 @@ import extras  # noqa: F401  (first: it names the extra that has what the rest i
 # isort: split
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table as RichTable
 
-from findings import Claim, Table, claims, headline, tables
+from findings import claims, headline, tables
+from graphc.display import Remark, Table
+from graphc.display.as_text import text
+from graphc.display.terminal import colors
+from graphc.display.terminal import columns as columns_shown
 from report import page, write_report
 from rewriting import rewriting
 from training import BATCH, MODELS, TRAINING, compare_modes, digits
@@ -49,32 +52,17 @@ def main(argv: list[str] | None = None) -> int:
         for name in MODELS:
             task = progress.add_task(f"{name}, three modes", total=epochs * (TRAINING // BATCH))
             comparisons.append(compare_modes(name, data, epochs, checked, lambda task=task: progress.advance(task)))
+        task = progress.add_task("a chain of products, timed", total=1)
+        rewritten = rewriting(options.quick)
+        progress.advance(task)
     found = claims(comparisons, check_accuracy=not options.quick)
     shown = tables(comparisons)
-    rewritten = rewriting(options.quick)
-    for table in (*shown, rewritten.table):
-        console.print(_rich(table))
-    _print_claims(console, found)
     sentence = headline(comparisons, found)
-    console.print(sentence, highlight=False)
+    blocks = [table.section() for table in (*shown, rewritten.table)]
+    print(text([*blocks, Table([claim.cells() for claim in found]), Remark(sentence)], columns_shown(), colors()))
     write_report(options.out, page(sentence, found, shown, comparisons, rewritten))
-    console.print(f"report: {options.out}", highlight=False)
+    print(f"report: {options.out}")
     return 0 if all(claim.holds for claim in found) else 1
-
-
-def _rich(table: Table) -> RichTable:
-    shown = RichTable(title=table.title, caption=table.note, title_justify="left", caption_justify="left")
-    for k, column in enumerate(table.columns):
-        shown.add_column(column, justify="right" if k and table.rows[0][k][:1].isdigit() else "left", no_wrap=True)
-    for row in table.rows:
-        shown.add_row(*row)
-    return shown
-
-
-def _print_claims(console: Console, found: list[Claim]) -> None:
-    for claim in found:
-        mark = "[green]holds[/]" if claim.holds else "[bold red]FAILS[/]"
-        console.print(f"{mark}  {claim.text}: {claim.measured}", highlight=False)
 
 
 if __name__ == "__main__":

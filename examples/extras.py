@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from graphc.errors import require
 
-for _package in ("rich", "sklearn"):
+for _package in ("matplotlib", "rich", "sklearn"):
     require(_package, "the digits demo", "demo")

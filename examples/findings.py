@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from graphc.display import Block, Remark, Section, Table
 from training import EAGER, LOSS, MODES, STEP, Comparison
 
 GRADIENT_LIMIT = 1e-5
 LOSS_LIMIT, LOSS_STEPS = 1e-4, 50
 ACCURACY_LIMIT = 0.96
-NO_BREAK = "\u00a0"
 WARM_UP = 5  # calls that are counted as the cost of starting
 
 
@@ -23,14 +24,27 @@ class Claim(NamedTuple):
     measured: str
     holds: bool
 
+    def cells(self) -> tuple[Remark, str, str]:
+        """The claim as a row."""
+        return Remark("holds", "good") if self.holds else Remark("FAILS", "bad"), self.text, self.measured
 
-class Table(NamedTuple):
-    """Cells are ready to print."""
+
+class Figures(NamedTuple):
+    """A table with a title and a note; cells are ready to print."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str
+
+    def blocks(self) -> Iterator[Block]:
+        """The table, and below it the note."""
+        yield Table(self.rows, self.columns, labels=2)
+        yield Remark(self.note, "note")
+
+    def section(self) -> Section:
+        """The same below its title."""
+        return Section(self.title, [*self.blocks()])
 
 
 class Timing(NamedTuple):
@@ -93,20 +107,20 @@ def _at_most(text: str, measured: float, limit: float) -> Claim:
     return Claim(f"{text} to {limit:.0e}, relative", f"largest {measured:.1e}", measured <= limit)
 
 
-def tables(comparisons: list[Comparison]) -> list[Table]:
+def tables(comparisons: list[Comparison]) -> list[Figures]:
     """Accuracy, agreement and time."""
     return [_accuracy(comparisons), _agreement(comparisons), _gradients(comparisons), _times(comparisons)]
 
 
-def _accuracy(comparisons: list[Comparison]) -> Table:
+def _accuracy(comparisons: list[Comparison]) -> Figures:
     rows = tuple(
         (f"{c.model} ({c.parameters:,} parameters)", *(f"{c.accuracy[mode]:.4f}" for mode in MODES))
         for c in comparisons
     )
-    return Table("Test accuracy", ("model", *MODES), rows, "360 images that were not trained on.")
+    return Figures("Test accuracy", ("model", *MODES), rows, "360 images that were not trained on.")
 
 
-def _agreement(comparisons: list[Comparison]) -> Table:
+def _agreement(comparisons: list[Comparison]) -> Figures:
     rows = tuple(
         (
             c.model,
@@ -123,10 +137,10 @@ def _agreement(comparisons: list[Comparison]) -> Table:
         "Largest relative difference from eager. Gradients are compared at the same parameters; losses are not: each "
         "mode trains its own copy, so rounding adds up, and late losses are small."
     )
-    return Table("Agreement with eager", columns, rows, note)
+    return Figures("Agreement with eager", columns, rows, note)
 
 
-def _gradients(comparisons: list[Comparison]) -> Table:
+def _gradients(comparisons: list[Comparison]) -> Figures:
     rows = tuple(
         (c.model, str(step), mode, f"{d.value:.1e}", d.parameter)
         for c in comparisons
@@ -134,23 +148,23 @@ def _gradients(comparisons: list[Comparison]) -> Table:
     )
     columns = ("model", "step", "mode", "difference", "parameter")
     note = "max |a - b| / max |a| of the parameter where it is largest."
-    return Table("Gradients, step by step", columns, rows, note)
+    return Figures("Gradients, step by step", columns, rows, note)
 
 
-def _times(comparisons: list[Comparison]) -> Table:
+def _times(comparisons: list[Comparison]) -> Figures:
     rows = []
     for c in comparisons:
         for mode in MODES:
             t = timing(c, mode)
             even = "" if mode == EAGER else "never" if t.break_even is None else f"{t.break_even:,} steps"
             row = (c.model, mode, f"{t.first * 1e3:.0f} ms", f"{t.steady * 1e3:.2f} ms", f"{t.total:.2f} s", even)
-            rows.append(tuple(cell.replace(" ", NO_BREAK) if k > 1 else cell for k, cell in enumerate(row)))
+            rows.append(row)
     steps = len(comparisons[0].losses[EAGER])
     note = (
         f"The modes take turns, batch by batch. Step: median after {WARM_UP} calls. Total: {steps:,} steps. "
         "Break-even: the number of steps from which the total is below eager's."
     )
-    return Table("Time", ("model", "mode", "first call", "step", "total", "break-even"), tuple(rows), note)
+    return Figures("Time", ("model", "mode", "first call", "step", "total", "break-even"), tuple(rows), note)
 
 
 def headline(comparisons: list[Comparison], found: list[Claim]) -> str:

@@ -1,13 +1,14 @@
-"""A function that XLA takes as it is written and graphc does not: a chain of products, and a log that overflows."""
+"""What the optimizer makes of the chain of products in chain.py, and what each mode costs then."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import compare
-import eager as torch
 import graphc
-from findings import Table
+from chain import chain, large
+from findings import Figures
+from graphc.display import Displayed
 
 SIZE, QUICK_SIZE = 600, 60
 NAMES = {"eager": "eager", "compiled": "graphc.compile", "jax.jit": "jax.jit, no rewriting"}
@@ -18,31 +19,23 @@ class Rewriting(NamedTuple):
 
     before: graphc.Graph
     after: graphc.Graph
-    explanation: str
-    table: Table
-
-
-def chain(a, x):
-    """softplus(a.T a x), the long way."""
-    return torch.log(1 + torch.exp(a.T @ a @ x)).mean()
+    explanation: Displayed
+    table: Figures
 
 
 def rewriting(quick: bool) -> Rewriting:
     """Optimize and time `chain`. Raises compare's DisagreementError if the modes differ."""
     size = QUICK_SIZE if quick else SIZE
-    torch.manual_seed(0)
-    a, x = torch.randn(size, size) / size**0.5, torch.randn(size)
+    _, (a, x) = large(size)
     before = graphc.trace(chain, a, x)
     after = graphc.optimize(before)
     timed = compare.bench(chain, a, x, modes=tuple(NAMES), min_time=0.02 if quick else 0.5)
     rows = tuple(
-        (NAMES[t.mode], f"{t.first_call * 1e3:.0f}\u00a0ms", f"{t.steady.median * 1e6:,.0f}\u00a0µs")
-        for t in timed.timings
+        (NAMES[t.mode], f"{t.first_call * 1e3:.0f} ms", f"{t.steady.median * 1e6:,.0f} µs") for t in timed.timings
     )
     note = (
         f"log(1 + exp(a.T @ a @ x)).mean() with a of {size} by {size}, timed by compare.bench after compare.check "
         "had found that the modes agree. jax.jit runs the same graph without graphc's rules."
     )
-    return Rewriting(
-        before, after, graphc.explain(after), Table("Rewriting", ("mode", "first call", "call"), rows, note)
-    )
+    title = "A program that XLA takes as it is written, and graphc does not"
+    return Rewriting(before, after, graphc.explain(after), Figures(title, ("mode", "first call", "call"), rows, note))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
 import sys
@@ -71,6 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from graphc.commands import compared
 
         return compared.run(arguments)
+    if asked is not None and not asked.startswith("-") and asked not in COMMANDS:
+        near = difflib.get_close_matches(asked, [*COMMANDS, *OF_COMPARE], 1)
+        hint = f"Did you mean '{near[0]}'? " if near else ""
+        print(f"graphc: no command '{asked}'. {hint}`graphc --help` lists them.", file=sys.stderr)
+        return WRONG
     given = _parser(asked).parse_args(arguments)
     command = COMMANDS[given.command]
     try:

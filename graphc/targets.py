@@ -5,6 +5,7 @@ A file finds its neighbours, as a script does, and may be written for PyTorch: `
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import importlib
@@ -13,7 +14,7 @@ import os
 import sys
 import traceback
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,11 @@ def _call(target: str, args: str | None) -> tuple[Callable[..., Any], tuple[Any,
 def _made(target: str, factory: Callable[[], Any]) -> Any:
     """What a factory returns. Raises TargetError if it raises."""
     try:
-        return factory()
+        with _without_arguments(target):
+            return factory()
+    except SystemExit as end:
+        raise TargetError(f"{target}() exits (sys.exit({end.code!r})). Remedy: name a function that returns "
+                          "(function, args).") from None  # fmt: skip
     except Exception as error:
         raise TargetError(
             f"{target}() raises {type(error).__name__}: {_line(error)}. Remedy: it is called without arguments, and "
@@ -120,18 +125,25 @@ def _load_file(path: Path) -> Any:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    given, sys.argv = sys.argv, [str(path)]  # a script must not read the arguments of this command
     try:
-        with torch_names():
+        with torch_names(), _without_arguments(str(path)):
             spec.loader.exec_module(module)
     except SystemExit as end:
         raise TargetError(f"'{path}' cannot be loaded: it exits (sys.exit({end.code!r}))") from None
     except Exception as error:  # whatever its code raises
         where = _line_in(path, error)
         raise TargetError(f"'{path}' cannot be loaded: {type(error).__name__}: {_line(error)}{where}") from error
+    return module
+
+
+@contextlib.contextmanager
+def _without_arguments(script: str) -> Iterator[None]:
+    """A context in which a script does not read the arguments of this command."""
+    given, sys.argv = sys.argv, [script]
+    try:
+        yield
     finally:
         sys.argv = given
-    return module
 
 
 def _line_in(path: Path, error: Exception) -> str:

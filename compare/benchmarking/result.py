@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, final
 
 from compare.benchmarking.roofline import Roofline
 from compare.benchmarking.statistics import CONFIDENCE, Interval
-from compare.benchmarking.table import Cells, bytes_text, calls_text, plain, seconds_text
-from graphc.display import Displayed
+from graphc.display import Block, Displayed, Remark, Table, bytes_text, seconds_text
 from graphc.errors import ReportFileError
 from graphc.files.json_text import Limits, parsed
-from graphc.files.schema import Either, Flag, Maybe, Number, OneOf, Record, Row, Table, Text, Whole
+from graphc.files.schema import Either, Flag, Maybe, Number, OneOf, Record, Row, Text, Whole
+from graphc.files.schema import Table as TableOf
 
 FORWARD, BOTH = "forward", "forward+backward"
 UNITS = {
@@ -29,27 +28,33 @@ UNITS = {
     "operations_per_second": "1/s",
     "bytes_per_second": "bytes/s",
 }
+SMALL = 5e-4  # share of a peak that is not worth a column
 LIMITS = Limits(2**24)
 _NAME, _FIGURE = Text(most=1000), Number()
 _INTERVAL = Record(dict.fromkeys(("median", "low", "high"), _FIGURE))
 _CALLS = Record(dict.fromkeys(("median", "low", "high"), Either(OneOf(("never",)), _FIGURE)))
 _TIMING = Record(
     {
-        "mode": _NAME, "what": OneOf((FORWARD, BOTH)), "first_call": _FIGURE, "parts": Table(_NAME, _FIGURE),
+        "mode": _NAME, "what": OneOf((FORWARD, BOTH)), "first_call": _FIGURE, "parts": TableOf(_NAME, _FIGURE),
         "steady": _INTERVAL, "calls": Whole(0), "ratio": Maybe(_INTERVAL), "break_even": Maybe(_CALLS),
         "memory": Maybe(Whole(0)), "share_of_peak": Maybe(_FIGURE),
     }
 )  # fmt: skip
 _POSITIVE = Number(1e-300)
 _ROOFLINE = Record(
-    {"operations": Number(0), "bytes": Whole(0), "operations_per_second": _POSITIVE, "bytes_per_second": _POSITIVE}
+    {
+        "operations": Number(0),
+        "bytes": Whole(0),
+        "operations_per_second": _POSITIVE,
+        "bytes_per_second": _POSITIVE,
+    }
 )
 # of the values of a report
 SCHEMA = Record(
     {
         "name": Text(), "agree": Flag(), "seed": Whole(0, 2**128 - 1), "confidence": OneOf((CONFIDENCE,)),
-        "units": Table(_NAME, _NAME), "timings": Row(_TIMING, least=1), "rooflines": Table(_NAME, _ROOFLINE),
-        "environment": Table(_NAME, Text()),
+        "units": TableOf(_NAME, _NAME), "timings": Row(_TIMING, least=1), "rooflines": TableOf(_NAME, _ROOFLINE),
+        "environment": TableOf(_NAME, Text()),
     }
 )  # fmt: skip
 
@@ -108,7 +113,7 @@ class BenchReport(Displayed):
                 return t
         raise KeyError(f"no timing of {what} in mode '{mode}'")
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The report as plain values that JSON has; a break-even that is never reached is "never"."""
         rows = [asdict(t) for t in self.timings]
         for row in rows:
@@ -125,13 +130,9 @@ class BenchReport(Displayed):
             "environment": dict(self.environment),
         }
 
-    def to_json(self) -> str:
-        """The report as JSON text, with units."""
-        return json.dumps(self.as_dict(), indent=2)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> BenchReport:
-        """The report that `as_dict` has made these values of. Raises ReportFileError, naming the place, for others."""
+        """The report that `to_dict` has made these values of. Raises ReportFileError, naming the place, for others."""
         SCHEMA.check(values, "", ReportFileError.of(""))
         return cls(
             values["name"],
@@ -152,36 +153,42 @@ class BenchReport(Displayed):
         """The name, and a warning if the modes do not agree."""
         return self.name + ("" if self.agree else " (the modes do NOT agree)")
 
-    def rows(self) -> list[Cells]:
-        """The table's cells, header first. Columns that no mode has a figure for are left out."""
+    def costs(self) -> Table:
+        """A row for each timing. Columns that no mode has a figure for are left out."""
         speedup = f"speedup over {self.timings[0].mode}"
-        header = (
+        head = (
             "call", "mode", "first call", "steady", f"{CONFIDENCE:.0%} interval", speedup, "break-even", "memory",
             "of peak",
         )  # fmt: skip
-        table = [header, *map(_cells, self.timings)]
-        kept = [k for k in range(len(header)) if any(row[k] for row in table[1:])]
-        return [tuple(row[k] for k in kept) for row in table]
+        cells = [*map(_cells, self.timings)]
+        kept = [k for k in range(len(head)) if any(row[k] for row in cells)]
+        return Table([[row[k] for k in kept] for row in cells], [head[k] for k in kept], labels=2)
 
-    def first_calls(self) -> list[Cells]:
-        """The parts of the first calls as a table, header first; empty if no row has any."""
+    def first_calls(self) -> Table:
+        """The parts of the first calls; without rows if none has any."""
         parts = list(dict.fromkeys(name for t in self.timings for name in t.parts))
         split = [t for t in self.timings if t.parts]
-        cells = [tuple(seconds_text(t.parts[p]) if p in t.parts else "" for p in parts) for t in split]
-        rows = [(t.what, t.mode, *own) for t, own in zip(split, cells, strict=True)]
-        return [("first call", "mode", *parts), *rows] if rows else []
+        rows = [(t.what, t.mode, *(seconds_text(t.parts[p]) if p in t.parts else "" for p in parts)) for t in split]
+        return Table(rows, ("first call", "mode", *parts), labels=2)
 
-    def tables(self) -> list[list[Cells]]:
-        """The tables that are printed."""
-        return [table for table in (self.rows(), self.first_calls()) if table]
+    def blocks(self) -> Iterator[Block]:
+        """The name, whether compiling pays, the tables, and what is to be known about their figures."""
+        yield Remark(f"{self.title}: {self._speeds()}", "title" if self.agree else "bad")
+        yield from (table for table in (self.costs(), self.first_calls()) if table.rows)
+        yield from map(Remark, self.advice())
+        yield from (Remark(f"{what}: {roofline}", "note") for what, roofline in self.rooflines.items())
+        yield Remark("the cache of compiled programs was off", "note")
 
-    def notes(self) -> list[str]:
-        """What is to be known about the figures in the table."""
-        found = [f"{what}: {roofline}" for what, roofline in self.rooflines.items()]
-        return [*found, "the cache of compiled programs was off"]
+    def _speeds(self) -> str:
+        """How fast the second mode is, in a few words."""
+        base, others = self.timings[0].mode, [t for t in self.timings if t.ratio is not None]
+        own = [t for t in others if t.mode == others[0].mode]
+        found = ", ".join(f"{t.ratio.median:.2g}x {t.what}" for t in own if t.ratio is not None)
+        return f"{own[0].mode} is {found} the speed of {base}" if own else f"what {base} costs"
 
-    def __str__(self) -> str:
-        return plain(self.title, self.tables(), self.notes())
+    def advice(self) -> list[str]:
+        """For each kind of call, whether compiling pays: a sentence; none where "compiled" was not measured."""
+        return [_paying(t, self.timings[0].mode) for t in self.timings if t.mode == "compiled" and t.ratio is not None]
 
     def plot(self, path: str | None = None) -> Any:
         """First call and steady state of each mode as a matplotlib figure; written to `path`, if one is given.
@@ -205,7 +212,7 @@ def _number(value: float | str) -> float:
     return math.inf if value == "never" else float(value)
 
 
-def _cells(t: Timing) -> Cells:
+def _cells(t: Timing) -> tuple[str, ...]:
     return (
         t.what,
         t.mode,
@@ -215,5 +222,21 @@ def _cells(t: Timing) -> Cells:
         "" if t.ratio is None else f"{t.ratio.median:.3g}x ({t.ratio.low:.3g} - {t.ratio.high:.3g})",
         "" if t.break_even is None else calls_text(t.break_even.median),
         "" if t.memory is None else bytes_text(t.memory),
-        "" if t.share_of_peak is None else f"{t.share_of_peak:.1%}",
+        "" if t.share_of_peak is None or t.share_of_peak < SMALL else f"{t.share_of_peak:.1%}",
     )
+
+
+def calls_text(calls: float) -> str:
+    """A number of calls, or "never"."""
+    return "never" if calls == math.inf else f"{calls:,.0f} calls"
+
+
+def _paying(t: Timing, base: str) -> str:
+    """Whether the row pays beside the first one, whose mode is `base`; `t` has a ratio and a break-even."""
+    assert t.ratio is not None and t.break_even is not None
+    if t.ratio.low > 1:
+        pays = t.break_even.median
+        return f"{t.what}: compiling pays" + (" from the first call on" if pays <= 1 else f" after {calls_text(pays)}")
+    if t.ratio.high < 1:
+        return f"{t.what}: compiling does not pay, however often it is called: {base} is faster"
+    return f"{t.what}: compiled and {base} take about the same time, so that compiling does not pay"

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 
 from compare.benchmarking.clock import least
-from compare.benchmarking.table import bytes_text
-from graphc.display import Displayed
+from graphc.display import Block, Displayed, Remark, bytes_text
 from graphc.ir import Builder, Graph, Ref
 from graphc.lowering import block, lower
 from graphc.ops.aval import Aval
@@ -63,8 +62,9 @@ class Roofline(Displayed):
             bytes_per_second=max(self.bytes_per_second, self.bytes / seconds),
         )
 
-    def __str__(self) -> str:
-        return (
+    def blocks(self) -> Iterator[Block]:
+        """One line."""
+        yield Remark(
             f"{self.operations:.3g} operations, {bytes_text(self.bytes)}, bound by {self.bound} "
             f"(peak {self.operations_per_second / 1e9:.3g} Gflop/s, {self.bytes_per_second / 1e9:.3g} GB/s)"
         )

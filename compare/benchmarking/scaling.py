@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -12,8 +11,7 @@ import numpy as np
 
 from compare.benchmarking.bench import bench
 from compare.benchmarking.result import FORWARD, BenchReport
-from compare.benchmarking.table import Cells, plain, seconds_text
-from graphc.display import Displayed
+from graphc.display import Block, Displayed, Remark, Table, seconds_text
 
 
 @final
@@ -62,27 +60,18 @@ class ScalingReport(Displayed):
             found = size
         return found
 
-    def rows(self) -> list[Cells]:
-        """The table's cells, header first."""
-        header = ("call", "mode", *map(str, self.reports), "exponent", "ahead from")
-        return [header, *(self._cells(mode, what) for mode, what in self.series)]
+    def blocks(self) -> Iterator[Block]:
+        """The name, and the time of each mode at each size."""
+        yield Remark(self.title, "title" if self.agree else "bad")
+        rows = [self._cells(mode, what) for mode, what in self.series]
+        yield Table(rows, ("call", "mode", *map(str, self.reports), "exponent", "ahead from"), labels=2)
+        yield Remark("exponent: the power of the size that the time grows with, among the larger sizes", "note")
 
-    def _cells(self, mode: str, what: str) -> Cells:
+    def _cells(self, mode: str, what: str) -> tuple[str, ...]:
         ahead = "" if mode == self.series[0][0] else str(self.crossover(mode, what) or "never")
         return (
             what, mode, *map(seconds_text, self.steady(mode, what)), f"{self.exponent(mode, what):.2f}", ahead,
         )  # fmt: skip
-
-    def tables(self) -> list[list[Cells]]:
-        """The tables that are printed."""
-        return [self.rows()]
-
-    def notes(self) -> list[str]:
-        """What is to be known about the figures in the table."""
-        return ["exponent: the power of the size that the time grows with, among the larger sizes"]
-
-    def __str__(self) -> str:
-        return plain(self.title, self.tables(), self.notes())
 
     @property
     def title(self) -> str:
@@ -90,10 +79,10 @@ class ScalingReport(Displayed):
         warning = "" if self.agree else " (the modes do NOT agree)"
         return f"{self.name}: steady state by size{warning}"
 
-    def to_json(self) -> str:
-        """The reports as JSON text: see `BenchReport.to_json`."""
-        reports = [{"size": size, **r.as_dict()} for size, r in self.reports.items()]
-        return json.dumps({"name": self.name, "agree": self.agree, "sizes": reports}, indent=2)
+    def to_dict(self) -> dict[str, Any]:
+        """The reports by size: see `BenchReport.to_dict`."""
+        reports = [{"size": size, **r.to_dict()} for size, r in self.reports.items()]
+        return {"name": self.name, "agree": self.agree, "sizes": reports}
 
     def plot(self, path: str | None = None) -> Any:
         """Time by size as a matplotlib figure; written to `path`, if one is given. Raises MissingExtraError."""

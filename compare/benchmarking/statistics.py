@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 CONFIDENCE = 0.95
 
 
@@ -27,24 +29,14 @@ def median_interval(samples: Sequence[float]) -> Interval:
     k-th smallest and the k-th largest have it between them with probability 1 - 2 P(Binomial(n, 1/2) < k). Below six
     samples not even the smallest and the largest reach `CONFIDENCE`; these are given then. Raises ValueError for none.
     """
+    from scipy.stats import quantile_test  # it takes a second to load
+
     if not samples:
         raise ValueError("a median needs at least one sample")
-    ordered = sorted(samples)
-    n = len(ordered)
-    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
-    k = max(1, _rank(n))
-    return Interval(middle, ordered[k - 1], ordered[n - k])
-
-
-def _rank(n: int) -> int:
-    """The largest k for which P(Binomial(n, 1/2) < k) is at most half of what `CONFIDENCE` leaves."""
-    tail, k = 0.0, 0
-    while k < n:
-        tail += math.comb(n, k) / 2**n
-        if tail > (1 - CONFIDENCE) / 2:
-            return k
-        k += 1
-    return k
+    found = quantile_test(samples, p=0.5).confidence_interval(CONFIDENCE)
+    low = min(samples) if math.isnan(found.low) else float(found.low)
+    high = max(samples) if math.isnan(found.high) else float(found.high)
+    return Interval(float(np.median(samples)), low, high)
 
 
 def break_even(extra: float, saving: float) -> float:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
@@ -14,7 +13,7 @@ from compare.checking.equivalence import check
 from compare.checking.findings import Report
 from compare.judging.tolerance import Verdict
 from compare.modes import modes_named
-from graphc.display import Displayed
+from graphc.display import Block, Displayed, Remark, Section, plain
 
 CHANGING = ("time", "load average")  # in an environment, what no result depends on
 
@@ -39,14 +38,16 @@ class Verification(Displayed):
         """Whether the certificate holds."""
         return not self.reasons
 
-    def to_json(self) -> str:
-        """The outcome as JSON text."""
-        found = {**asdict(self), "ok": self.ok, "report": None if self.report is None else self.report.as_dict()}
-        return json.dumps(found, indent=2)
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as plain values."""
+        report = None if self.report is None else self.report.to_dict()
+        return {**plain(self), "ok": self.ok, "report": report}
 
-    def __str__(self) -> str:
+    def blocks(self) -> Iterator[Block]:
+        """Whether it holds, and why not."""
         head = f"{self.name}: the certificate {'holds' if self.ok else 'does not hold'}"
-        return "\n".join([head, *(f"  {r}" for r in self.reasons), *(f"  note: {n}" for n in self.notes)])
+        notes = [Remark(f"note: {n}", "note") for n in self.notes]
+        yield Section(Remark(head, "good" if self.ok else "bad"), [*map(Remark, self.reasons), *notes])
 
 
 def verify(path: str | Path, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Verification:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, final
 
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit
-from graphc.display import Displayed
+from graphc.display import Block, Displayed, Remark, Section, Table, plain
+
+FEW = 2  # rows that are alike and stay apart
 
 
 @final
@@ -31,12 +35,16 @@ class Finding:
     difference: float | None = None
 
     def __str__(self) -> str:
+        return self.block().text
+
+    def block(self) -> Remark:
+        """How it shows in a report."""
         text = f"{self.mode}: {self.what}: {self.verdict}"
         if self.detail:
-            text += f"\n      {self.detail}"
+            text += f"\n    {self.detail}"
         if self.culprit is not None:
-            text += f"\n      first parts at the {self.culprit}"
-        return text
+            text += f"\n    first parts at the {self.culprit}"
+        return Remark(text, self.verdict.kind)
 
 
 @final
@@ -76,31 +84,43 @@ class Report(Displayed):
         """The worst finding of one mode."""
         return max((f.verdict for f in self.findings if f.mode == mode), default=Verdict.IDENTICAL)
 
-    def __str__(self) -> str:
+    def blocks(self) -> Iterator[Block]:
+        """The verdict; a row for each mode, those alike together; and what is not in order."""
         raised = f"; {'every mode' if self.ok else 'eager'} raises {self.raised}" if self.raised else ""
-        lines = [f"{self.name}: {self.verdict} (seed {self.seed}){raised}"]
-        width = max(map(len, self.modes), default=0)
-        for mode in self.modes:
-            ours = [f for f in self.findings if f.mode == mode]
-            worst = self.verdict_of(mode)
-            notes = sorted({f.detail for f in ours if f.verdict is worst and worst is Verdict.NO_OPINION})
-            compared = f"{len(ours)} compared" if ours and worst is not Verdict.NO_OPINION else "; ".join(notes)
-            lines.append(f"  {mode:<{width}}  {worst!s:<16} {compared}".rstrip())
-        lines += [
-            f"  {f}" for f in self.findings if f.verdict in (Verdict.CONVENTION, Verdict.UNSUPPORTED, Verdict.BUG)
-        ]
-        return "\n".join(lines)
+        shown = (Verdict.CONVENTION, Verdict.UNSUPPORTED, Verdict.BUG)
+        found = [f.block() for f in self.findings if f.verdict in shown]
+        table = [Table(rows)] if (rows := self.rows()) else []
+        head = Remark(f"{self.name}: {self.verdict} (seed {self.seed}){raised}", self.verdict.kind)
+        yield Section(head, [*table, *found])
 
-    def to_json(self) -> str:
-        """The report as JSON text."""
-        return json.dumps(self.as_dict(), indent=2)
+    def rows(self) -> list[tuple[str, Remark, str]]:
+        """(mode, verdict, what was compared) of each mode. Neighbours that differ in their names only, by numbers and
+        what follows them ("pass 1: ...", "pass 2: ..."), are one row if all else is the same."""
+        single = [(mode, *self._row(mode)) for mode in self.modes]
+        alike = itertools.groupby(single, lambda row: (re.split(r"\d", row[0])[0], *row[1:]))
+        return [row for key, rows in alike for row in _joined([row[0] for row in rows], key)]
 
-    def as_dict(self) -> dict[str, Any]:
+    def _row(self, mode: str) -> tuple[Verdict, str]:
+        ours, worst = [f for f in self.findings if f.mode == mode], self.verdict_of(mode)
+        if worst is Verdict.NO_OPINION:
+            return worst, "; ".join(sorted({f.detail for f in ours if f.verdict is worst}))
+        return worst, f"{len(ours)} compared" if ours else ""
+
+    def to_dict(self) -> dict[str, Any]:
         """The report as plain values."""
-        findings = [{**asdict(f), "verdict": str(f.verdict)} for f in self.findings]
         head = {"name": self.name, "ok": self.ok, "verdict": str(self.verdict), "seed": self.seed}
         head |= {"raised": self.raised} if self.raised else {}
-        return {**head, "modes": list(self.modes), "findings": findings}
+        return {**head, "modes": list(self.modes), "findings": plain(self.findings)}
+
+
+def _joined(modes: list[str], key: tuple[str, Verdict, str]) -> list[tuple[str, Remark, str]]:
+    """The rows of `modes`, which have the beginning of the name, the verdict and the note of `key` in common: one row
+    if there are many."""
+    start, verdict, note = key
+    if len(modes) > FEW:
+        first, last = (re.findall(r"\d+", mode[len(start) :])[0] for mode in (modes[0], modes[-1]))
+        modes = [f"{start}{first} to {last}, x{len(modes)}"]
+    return [(mode, Remark(str(verdict), verdict.kind), note) for mode in modes]
 
 
 class DisagreementError(RuntimeError):

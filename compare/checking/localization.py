@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -13,7 +11,7 @@ from compare.checking.equivalence import check
 from compare.checking.findings import Finding, Report
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import INHERITED, Culprit
-from graphc.display import Displayed
+from graphc.display import Block, Displayed, Remark, Section, plain
 
 BLAMED = (Verdict.CONVENTION, Verdict.UNSUPPORTED, Verdict.BUG)  # those that have a culprit
 
@@ -39,17 +37,18 @@ class Divergence(Displayed):
         """The worst of the findings."""
         return max(f.verdict for f in self.findings)
 
-    def __str__(self) -> str:
+    def blocks(self) -> Iterator[Block]:
+        """The culprit; what it was given, the user's line, and where it was seen."""
         first, culprit = self.findings[0], self.culprit
         head = f"{self.verdict}: {culprit or f'in mode {first.mode}, {first.what}: {first.detail}'}"
-        lines = [head, *(f"  given {operand}" for operand in (culprit.operands if culprit is not None else ()))]
+        lines = [f"given {operand}" for operand in (culprit.operands if culprit is not None else ())]
         if culprit is not None and self.line:
-            lines.append(f"  {culprit.where}: {self.line}")
+            lines.append(f"{culprit.where}: {self.line}")
         if culprit is not None:
-            lines.append(f"  first seen in mode {first.mode}, {first.what}: {first.detail}")
+            lines.append(f"first seen in mode {first.mode}, {first.what}: {first.detail}")
         if more := [f"{f.mode}: {f.what}" for f in self.findings[1:]]:
-            lines.append(f"  also in {', '.join(more[:MORE])}{f' and {len(more) - MORE} more' * (len(more) > MORE)}")
-        return "\n".join(lines)
+            lines.append(f"also in {', '.join(more[:MORE])}{f' and {len(more) - MORE} more' * (len(more) > MORE)}")
+        yield Section(Remark(head, self.verdict.kind), [*map(Remark, lines)])
 
 
 MORE = 6  # findings that are named besides the first
@@ -78,11 +77,11 @@ class Localization(Displayed):
         """The first place where the modes part."""
         return self.divergences[0] if self.divergences else None
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The places as plain values."""
         places = [
             {
-                "culprit": None if d.culprit is None else dataclasses.asdict(d.culprit),
+                "culprit": None if d.culprit is None else plain(d.culprit),
                 "line": d.line,
                 "verdict": str(d.verdict),
                 "findings": [{"mode": f.mode, "what": f.what, "detail": f.detail} for f in d.findings],
@@ -91,13 +90,11 @@ class Localization(Displayed):
         ]
         return {"name": self.report.name, "ok": self.ok, "seed": self.report.seed, "divergences": places}
 
-    def to_json(self) -> str:
-        """The places as JSON text."""
-        return json.dumps(self.as_dict(), indent=2)
-
-    def __str__(self) -> str:
+    def blocks(self) -> Iterator[Block]:
+        """The verdict, and below it the places."""
         head = f"{self.report.name}: {self.report.verdict} (seed {self.report.seed})"
-        return "\n".join([head, *(f"  {line}" for d in self.divergences for line in str(d).split("\n"))])
+        places = [block for divergence in self.divergences for block in divergence.blocks()]
+        yield Section(Remark(head, self.report.verdict.kind), places)
 
 
 def localize(

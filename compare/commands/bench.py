@@ -6,7 +6,6 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from compare.benchmarking import bench, scaling
-from compare.benchmarking.table import show
 from compare.commands.exit_codes import AGREE, DISAGREE
 from compare.commands.target import (
     TargetError,
@@ -17,6 +16,7 @@ from compare.commands.target import (
     modes_of,
     target_of,
 )
+from graphc.display.terminal import show
 
 HELP = "time a function in every mode"
 
@@ -58,8 +58,5 @@ def run(arguments: Namespace) -> int:
         report = bench(fn, *args, **options)
     if arguments.plot:
         report.plot(arguments.plot)
-    if arguments.json:
-        print(report.to_json())
-    else:
-        show(report.title, report.tables(), report.notes())
+    show(report, arguments.json)
     return AGREE if report.agree else DISAGREE

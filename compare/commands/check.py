@@ -8,6 +8,7 @@ from compare.checking.equivalence import check
 from compare.commands.exit_codes import exit_code
 from compare.commands.target import add_common, add_target, modes_of, target_of
 from compare.judging.work import LIMIT
+from graphc.display.terminal import show
 
 HELP = "judge a function in every mode"
 
@@ -26,5 +27,5 @@ def run(arguments: Namespace) -> int:
     fn, args = target_of(arguments)
     report = check(fn, *args, modes=modes_of(arguments), seed=arguments.seed, order=arguments.order,
                    audit=arguments.audit, limit=arguments.limit)  # fmt: skip
-    print(report.to_json() if arguments.json else report)
+    show(report, arguments.json)
     return exit_code(report)

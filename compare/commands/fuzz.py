@@ -13,6 +13,7 @@ from compare.fuzzing.campaign import BATCH, fuzz
 from compare.fuzzing.campaign import MODES as FUZZED
 from compare.fuzzing.generator import SIZE
 from compare.fuzzing.workers import MIB, Limits
+from graphc.display.terminal import show
 from graphc.errors import require
 
 HELP = "judge random programs over all ops"
@@ -61,7 +62,7 @@ def run(arguments: Namespace) -> int:
             without=arguments.without.split(",") if arguments.without else (),
             progress=stack.enter_context(_progress(count)) if shown else None,
         )  # fmt: skip
-    print(report.to_json() if arguments.json else report)
+    show(report, arguments.json)
     return AGREE if report.ok else DISAGREE
 
 

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from compare.checking.localization import localize
 from compare.commands.exit_codes import exit_code
 from compare.commands.target import add_common, add_target, modes_of, target_of
+from graphc.display.terminal import show
 
 HELP = "find the first op, pass or rule at which the modes part, and the line"
 
@@ -19,5 +20,5 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     fn, args = target_of(arguments)
     found = localize(fn, *args, modes=modes_of(arguments), seed=arguments.seed)
-    print(found.to_json() if arguments.json else found)
+    show(found, arguments.json)
     return exit_code(found.report)

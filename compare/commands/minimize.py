@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
 
 from compare.commands.exit_codes import DISAGREE
 from compare.commands.target import add_common, add_target, check_writable, modes_of, target_of
 from compare.minimizing import CHECKS, minimize
+from graphc.display.terminal import show
 from graphc.files import writing
 
 HELP = "find the smallest program that shows the bug which check finds"
@@ -29,8 +29,8 @@ def run(arguments: Namespace) -> int:
     )
     if arguments.out is not None:
         writing.write(arguments.out, found.script)
-    if arguments.json:
-        print(json.dumps({"source": found.program.source, "script": found.script, "report": found.report.as_dict()}))
+    if arguments.json or arguments.out is not None:
+        show(found, arguments.json)
     else:
-        print(found if arguments.out is not None else found.script)
+        print(found.script)
     return DISAGREE

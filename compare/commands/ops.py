@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from compare.commands.exit_codes import AGREE, DISAGREE
 from compare.commands.target import add_common, modes_of
 from compare.declared.operations import check_ops
+from graphc.display.terminal import show
 
 HELP = "judge every op of the registry in every mode"
 
@@ -18,5 +19,5 @@ def add_arguments(command: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     report = check_ops(arguments.names, modes_of(arguments), arguments.seed)
-    print(report.to_json() if arguments.json else report)
+    show(report, arguments.json)
     return AGREE if report.ok else DISAGREE

@@ -8,6 +8,7 @@ from compare.commands.bench import add_timing, timing_options
 from compare.commands.exit_codes import exit_code
 from compare.commands.target import add_target, check_writable, target_of
 from compare.reporting import report
+from graphc.display.terminal import show
 
 HELP = "check and time a function, and write one HTML file about it"
 
@@ -23,9 +24,7 @@ def run(arguments: Namespace) -> int:
     fn, args = target_of(arguments)
     found = report(fn, *args, **timing_options(arguments))
     written = found.write(arguments.out)
-    if arguments.json:
-        print(found.to_json())
-    else:
-        print(found.check if found.bench is None else found.bench)
+    show(found if arguments.json else found.bench or found.check, arguments.json)
+    if not arguments.json:
         print(f"written to {written}")
     return exit_code(found.check)

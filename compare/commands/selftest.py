@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from compare.commands.exit_codes import AGREE, DISAGREE
 from compare.selftest.campaign import PROGRAMS, selftest
 from compare.selftest.hunting import TRIES, Catch
+from graphc.display.terminal import show
 
 HELP = "plant faults and hunt them; check clean random programs"
 
@@ -30,7 +31,7 @@ def run(arguments: Namespace) -> int:
         arguments.programs, arguments.seconds, arguments.faults.split(",") if arguments.faults else (),
         arguments.workers, None if arguments.quiet else _tell, tries=arguments.tries, seed=arguments.seed,
     )  # fmt: skip
-    print(report.to_json() if arguments.json else report)
+    show(report, arguments.json)
     return AGREE if report.ok else DISAGREE
 
 

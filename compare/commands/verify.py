@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from compare.certificates.verification import verify
 from compare.commands.exit_codes import AGREE, DISAGREE
 from compare.commands.target import add_target, target_of
+from graphc.display.terminal import show
 
 HELP = "replay a certificate: the same graph, inputs and verdicts"
 
@@ -20,5 +21,5 @@ def add_arguments(command: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     fn, args = target_of(arguments)
     found = verify(arguments.certificate, fn, *args)
-    print(found.to_json() if arguments.json else found)
+    show(found, arguments.json)
     return AGREE if found.ok else DISAGREE

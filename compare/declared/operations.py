@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from compare.layouts.layout import laid_out
 from compare.modes import Mode
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from graphc.display import Displayed
+from graphc.display import Block, Displayed, Remark, Table
 from graphc.ops import OPS, Op, Trait
 from graphc.ops.dtypes import FLOAT32, is_inexact
 from graphc.ops.rules import integral
@@ -50,19 +49,22 @@ class OpsReport(Displayed):
                 row[column] = max(row.get(column, Verdict.NO_OPINION), report.verdict_of(mode))
         return rows
 
-    def __str__(self) -> str:
+    def blocks(self) -> Iterator[Block]:
+        """How many samples agree; a row for each op; and the reports that are not in order."""
         rows = self.rows()
         columns = list(dict.fromkeys(mode for row in rows.values() for mode in row))
-        table = [("op", *columns), *((name, *(str(row[c]) for c in columns)) for name, row in rows.items())]
-        widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in table]
-        lines += [str(report) for _, report in self.reports if not report.ok]
         good = sum(report.ok for _, report in self.reports)
-        return "\n".join([*lines, f"{len(rows)} ops, {len(self.reports)} samples: {good} agree"])
+        summary = f"{len(rows)} ops, {len(self.reports)} samples: {good} agree"
+        yield Remark(summary, "good" if self.ok else "bad")
+        cells = [[name, *(Remark(str(row[c]), row[c].kind) for c in columns)] for name, row in rows.items()]
+        yield Table(cells, ("op", *columns))
+        for _, report in self.reports:
+            if not report.ok:
+                yield from report.blocks()
 
-    def to_json(self) -> str:
-        """The reports as JSON text."""
-        return json.dumps({"ok": self.ok, "ops": [{"op": n, **r.as_dict()} for n, r in self.reports]}, indent=2)
+    def to_dict(self) -> dict[str, Any]:
+        """The reports as plain values."""
+        return {"ok": self.ok, "ops": [{"op": name, **report.to_dict()} for name, report in self.reports]}
 
 
 def check_ops(

@@ -19,6 +19,7 @@ from compare.fuzzing.program import Program
 from compare.fuzzing.workers import HANG, MEMORY, POLL, PROCESS, Ended, Limits, Worker
 from compare.judging.tolerance import Verdict
 from eager.core.tensor import Tensor
+from graphc.display import Block, Code, Section
 from graphc.lowering.stages import forget_programs
 from graphc.lowering.timing import unannounced
 
@@ -40,6 +41,10 @@ class Failure(NamedTuple):
     seed: int
     program: Program
     report: Report
+
+    def blocks(self) -> tuple[Block, ...]:
+        """The program, and what is wrong with it."""
+        return (Section(f"seed {self.seed}", [Code(self.program.source), *self.report.blocks()]),)
 
 
 class Result(NamedTuple):

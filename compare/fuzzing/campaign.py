@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ from compare.fuzzing.seeds import seed_of_code
 from compare.fuzzing.workers import MIB, Limits, checked_limits
 from compare.judging.tolerance import Verdict
 from compare.modes import EAGER, modes_named
-from graphc.display import Displayed
+from graphc.display import Block, Displayed, Remark, Section, plain
 from graphc.ops import OPS
 
 BATCH = 8  # programs that share a compilation
@@ -58,7 +57,7 @@ class FuzzReport(Displayed):
         """Programs an hour."""
         return 3600 * self.count / self.seconds if self.seconds else 0.0
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The report for `json`."""
         return {
             "ok": self.ok,
@@ -69,28 +68,24 @@ class FuzzReport(Displayed):
             "verdicts": {str(v): n for v, n in sorted(self.verdicts.items())},
             "op_coverage": self.coverage.op_share(),
             "pair_coverage": self.coverage.pair_share(),
-            "crashes": self.crashes,
+            "crashes": plain(self.crashes),
             "failures": [
-                {"seed": f.seed, "source": f.program.source, "report": f.report.as_dict()} for f in self.failures
+                {"seed": f.seed, "source": f.program.source, "report": f.report.to_dict()} for f in self.failures
             ],
         }
 
-    def to_json(self) -> str:
-        """The report as JSON text."""
-        return json.dumps(self.as_dict(), indent=2)
-
-    def __str__(self) -> str:
+    def blocks(self) -> Iterator[Block]:
+        """How many programs and what they cover, and below that each failure with its program."""
         seeds = f"seeds {self.first} to {self.first + self.count - 1}" if self.count else f"from seed {self.first}"
         lines = [
-            f"{self.count} programs ({seeds}) in {self.seconds:.0f} s, {self.rate:,.0f} an hour",
-            "  " + ", ".join(f"{n} {v}" for v, n in sorted(self.verdicts.items())),
-            f"  ops {self.coverage.op_share():.1%} of {len(vocabulary())}, "
-            f"pairs of ops {self.coverage.pair_share():.1%}",
+            ", ".join(f"{n} {v}" for v, n in sorted(self.verdicts.items())),
+            f"ops {self.coverage.op_share():.1%} of {len(vocabulary())}, pairs of ops {self.coverage.pair_share():.1%}",
+            *(f"seeds {', '.join(map(str, seeds))} together: a process ended" for seeds in self.crashes),
         ]
-        lines += [f"  seeds {', '.join(map(str, seeds))} together: a process ended" for seeds in self.crashes]
+        head = f"{self.count} programs ({seeds}) in {self.seconds:.0f} s, {self.rate:,.0f} an hour"
+        yield Section(Remark(head, "good" if self.ok else "bad"), [*map(Remark, lines)])
         for failure in self.failures:
-            lines += ["", f"seed {failure.seed}", failure.program.source, str(failure.report)]
-        return "\n".join(lines)
+            yield from failure.blocks()
 
 
 def fuzz(

@@ -102,6 +102,13 @@ class Verdict(enum.IntEnum):
     def __str__(self) -> str:
         return self.name.lower().replace("_", " ")
 
+    @property
+    def kind(self) -> str:
+        """What it means to a reader, as displays have it: "good", "open" or "bad"."""
+        if self >= Verdict.UNSUPPORTED:
+            return "bad"
+        return "good" if self in (Verdict.IDENTICAL, Verdict.WITHIN_ROUNDING) else "open"
+
 
 IN_RANGE = "finite, as in a wider range: what eager has on its way leaves the range of the dtype"
 

@@ -27,7 +27,7 @@ from compare.minimizing.statements import apart, cut, live, values_of, with_alia
 from compare.minimizing.unrolling import goes_on, inside, opened
 from compare.modes import PASSES, modes_named
 from eager.rng.sampling import default_generator
-from graphc.display import Displayed
+from graphc.display import Block, Code, Displayed
 from graphc.lowering.timing import unannounced
 
 Reduction = Callable[[Program], Iterable[Program]]
@@ -55,8 +55,14 @@ class Minimized(Displayed):
         modes = [_asked(self.bug.mode)]
         return self.program.script(modes, seed=self.report.seed, draws=_draws(self.program), expected=_said(self.bug))
 
-    def __str__(self) -> str:
-        return f"{self.program.source}\n{self.report}"
+    def blocks(self) -> Iterator[Block]:
+        """The program, and what is wrong with it."""
+        yield from self.report.blocks()
+        yield Code(self.program.source)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The program, the script and the report as plain values."""
+        return {"source": self.program.source, "script": self.script, "report": self.report.to_dict()}
 
 
 def _said(bug: Finding) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,21 +9,22 @@ from typing import Any, final
 
 from compare.benchmarking import BOTH, FORWARD, BenchReport
 from compare.benchmarking.bench import measure, modes_to_check, rows_named
+from compare.benchmarking.plots import timings_svgs
 from compare.benchmarking.rows import optimized
 from compare.cases.case import Case
 from compare.checking.equivalence import check
-from compare.checking.findings import Finding, Report
+from compare.checking.findings import Report
 from compare.checking.localization import source_line
 from compare.environment import environment
 from compare.judging.tolerance import Verdict
 from compare.modes import modes_named
-from compare.reporting.chart import timings_chart
-from compare.reporting.elements import Marked, details, items, page, paragraph, pre, section, table, text
-from graphc.display import Displayed
+from graphc.display import Beside, Block, Code, Displayed, Picture, Remark, Section, Table, plural
+from graphc.display.as_html import page
+from graphc.errors import MissingExtraError
 from graphc.files import writing
 from graphc.ir import Graph
 
-BAD = (Verdict.UNSUPPORTED, Verdict.BUG)
+BAD = Verdict.UNSUPPORTED  # and what is worse
 DRAWN = 1000  # nodes, above which a drawing shows nothing
 TEXT_LINES = 2000  # of a graph's text
 
@@ -72,31 +71,29 @@ class HtmlReport(Displayed):
             ]
         return found
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The figures as plain values that JSON has."""
         return {
-            "check": self.check.as_dict(),
-            "bench": None if self.bench is None else self.bench.as_dict(),
+            "check": self.check.to_dict(),
+            "bench": None if self.bench is None else self.bench.to_dict(),
             "captured": None if self.before is None else self.before.text(),
             "optimized": None if self.after is None else self.after.text(),
             "rewrites": self.rewrites(),
             "environment": self.environment,
         }
 
-    def to_json(self) -> str:
-        """The figures as JSON text."""
-        return json.dumps(self.as_dict(), indent=2)
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, [self.check, *([self.bench] if self.bench is not None else [])]))
-
-    def _repr_html_(self) -> str:
-        return self.html()
+    def blocks(self) -> Iterator[Block]:
+        """The verdicts, the timings, the graph before and after, what the passes did, and where all this ran."""
+        yield Remark(f"{self.check.name}: {self.check.verdict}", self.check.verdict.kind)
+        yield Section("Do the modes agree?", [*self._verdicts()])
+        yield Section("What does each mode cost?", [*self._timings()])
+        yield Section("The graph", [*self._graphs()])
+        yield Section("What the optimizer did", [*self._rewrites()])
+        yield Section("Where this ran", [Table([*self.environment.items()], ("what", "value"))])
 
     def html(self) -> str:
-        """The document: it needs no other file and no network, and carries `to_json` along."""
-        parts = [*self._head(), self._verdicts(), self._timings(), self._graphs(), self._rewrites(), self._origin()]
-        return page(f"{self.check.name}: graphc compare", parts, self.to_json())
+        """The document: it needs no other file, no network and no script, and carries `to_json` along."""
+        return page(f"{self.check.name}: eager and compiled", self.blocks(), self.to_json())
 
     def write(self, path: str | Path) -> Path:
         """Write the document to `path`, in one step, and return that. Raises OSError."""
@@ -104,63 +101,48 @@ class HtmlReport(Displayed):
         writing.write(target, self.html())
         return target
 
-    def _head(self) -> Iterator[str]:
-        verdict = self.check.verdict
-        yield f"<h1>{text(self.check.name)}</h1>"
-        yield f'<p>Eager and compiled execution: <span class="{_kind(verdict)}">{text(verdict)}</span></p>'
+    def _verdicts(self) -> Iterator[Block]:
+        yield Table(self.check.rows(), ("mode", "verdict", "compared"))
+        yield from (f.block() for f in self.check.bugs)
+        noted = [f.block() for f in self.check.findings if f.verdict is not Verdict.IDENTICAL and f.verdict < BAD]
+        if noted:
+            yield Section(plural(len(noted), "other finding"), noted, closed=True)
 
-    def _verdicts(self) -> str:
-        rows: list[Sequence[object]] = [("mode", "verdict", "compared")]
-        for mode in self.check.modes:
-            ours = [f for f in self.check.findings if f.mode == mode]
-            rows.append((mode, _marked(self.check.verdict_of(mode)), len(ours)))
-        noted = [f for f in self.check.findings if f.verdict not in (Verdict.IDENTICAL, *BAD)]
-        return section(
-            "Do the modes agree?",
-            table(rows),
-            items([_finding(f) for f in self.check.bugs]),
-            details(f"{len(noted)} other findings", items(list(map(_finding, noted)))) if noted else "",
-        )
-
-    def _timings(self) -> str:
+    def _timings(self) -> Iterator[Block]:
         if self.bench is None:
-            why = "the function raises" if self.ok else "the modes do not agree"
-            return section("What does each cost?", paragraph(f"Not timed, because {why}."))
-        whats = dict.fromkeys(t.what for t in self.bench.timings)
-        charts = [timings_chart(what, [t for t in self.bench.timings if t.what == what]) for what in whats]
-        notes = [paragraph(note, "note") for note in self.bench.notes()]
-        return section(
-            "What does each cost?",
-            '<div class="pair">' + "".join(f"<div>{chart}</div>" for chart in charts) + "</div>",
-            *map(table, self.bench.tables()),
-            *notes,
-        )
+            yield Remark(f"Not timed, because {'the function raises' if self.ok else 'the modes do not agree'}.")
+            return
+        title, *tables = self.bench.blocks()
+        assert isinstance(title, Remark)  # which the page has
+        try:
+            charts: list[Block] = [Picture(svg) for svg in timings_svgs(self.bench)]
+        except MissingExtraError as error:
+            charts = [Remark(f"No charts: {error}", "note")]
+        yield Beside(charts)
+        yield from tables
 
-    def _graphs(self) -> str:
+    def _graphs(self) -> Iterator[Block]:
         graphs = {"Captured": self.before, "Optimized": self.after}
         known = {title: graph for title, graph in graphs.items() if graph is not None}
         if not known:
-            return section("The graph", paragraph("The program was not captured."))
-        drawings = "".join(_drawing(title, graph) for title, graph in known.items())
-        return section(
-            "The graph",
-            paragraph("Point at a box for its operands and the line it comes from. Thick frames are results.", "note"),
-            f'<div class="pair">{drawings}</div>',
-            *(details(f"{title} graph as text", pre(_cut(str(graph)))) for title, graph in known.items()),
-        )
+            yield Remark("The program was not captured.")
+            return
+        yield Remark("Point at a box for its operands and the line it comes from. Thick frames are results.", "note")
+        yield Beside([picture(graph, f"{title}: {len(graph)} nodes") for title, graph in known.items()])
+        for title, graph in known.items():
+            yield Section(f"{title} graph as text", [Code(_cut(str(graph)))], closed=True)
 
-    def _rewrites(self) -> str:
-        rows: list[Sequence[object]] = [("pass", "nodes", "rule", "line", "at", "operations saved")]
-        for r in self.rewrites():
-            if "rule" in r:
-                rows.append((r["pass"], "", r["rule"], r["line"], r["where"], f"{r['operations']:,.0f}"))
-            else:
-                rows.append((r["pass"], f"{r['nodes_before']} to {r['nodes_after']}", "", "", "", ""))
-        body = table(rows) if len(rows) > 1 else paragraph("No pass has changed the graph.")
-        return section("What the optimizer did", body)
-
-    def _origin(self) -> str:
-        return section("Where this ran", table([("what", "value"), *self.environment.items()], long=1))
+    def _rewrites(self) -> Iterator[Block]:
+        rows = [
+            (r["pass"], "", r["rule"], r["line"], r["where"], f"{r['operations']:,.0f}")
+            if "rule" in r
+            else (r["pass"], f"{r['nodes_before']} to {r['nodes_after']}", "", "", "", "")
+            for r in self.rewrites()
+        ]
+        if rows:
+            yield Table(rows, ("pass", "nodes", "rule", "line", "at", "operations saved"))
+        else:
+            yield Remark("No pass has changed the graph.")
 
 
 def report(
@@ -203,33 +185,11 @@ def _programs(case: Case, ok: bool) -> tuple[Graph | None, Graph | None]:
         return case.program.graph, None  # a finding says what fails
 
 
-def _finding(finding: Finding) -> str:
-    """What was found, and below it the evidence."""
-    found = filter(None, (finding.detail, finding.culprit and f"first parts at the {finding.culprit}"))
-    verdict = f'<span class="{_kind(finding.verdict)}">{text(finding.verdict)}</span>'
-    evidence = "".join(f'<div class="note">{text(line)}</div>' for line in found)
-    return f"{verdict} <b>{text(finding.mode)}</b>: {text(finding.what)}{evidence}"
-
-
-def _kind(verdict: Verdict) -> str:
-    if verdict in BAD:
-        return "bad"
-    return "good" if verdict in (Verdict.IDENTICAL, Verdict.WITHIN_ROUNDING) else "open"
-
-
-def _marked(verdict: Verdict) -> Marked:
-    return Marked(str(verdict), _kind(verdict))
-
-
-def _drawing(title: str, graph: Graph) -> str:
-    heading = f"{title}: {len(graph)} nodes"
+def picture(graph: Graph, title: str) -> Block:
+    """The drawing of a graph; words where it is too large for one."""
     if len(graph) > DRAWN:
-        return f"<div><h3>{heading}</h3>{paragraph('Too many to draw; the text below has them.')}</div>"
-    svg = graph.to_svg(heading)
-    width = re.search(r'viewBox="0 0 (\d+)', svg)
-    assert width is not None
-    scroll = f'<div class="graph" tabindex="0"><div style="width:{width[1]}px">{svg}</div></div>'
-    return f"<div><h3>{heading}</h3>{scroll}</div>"
+        return Remark(f"{title}: too many to draw; the text below has them.")
+    return Picture(graph.to_svg(title), title, pans=True)
 
 
 def _cut(lines: str) -> str:

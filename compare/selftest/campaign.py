@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -11,7 +10,7 @@ from compare.fuzzing import FuzzReport, fuzz
 from compare.selftest.fault import Fault
 from compare.selftest.faults import FAULTS
 from compare.selftest.hunting import TRIES, Catch, hunt
-from graphc.display import Displayed
+from graphc.display import Block, Displayed, Remark, Table
 
 RATE = 0.95  # of the faults that are found, and of those found that are localized
 PROGRAMS = 500
@@ -59,35 +58,30 @@ class SelftestReport(Displayed):
         layers = dict.fromkeys(c.fault.layer for c in self.catches)
         return [_row(layer, [c for c in self.catches if c.fault.layer == layer]) for layer in layers]
 
-    def __str__(self) -> str:
-        total = _row("all", self.catches)
-        table = [("layer", "planted", "found", "localized"), *(tuple(map(str, r)) for r in (*self.rows(), total))]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join((row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:]))) for row in table]
-        lines += [f"survived: {c.fault.name}" for c in self.catches if not c.found]
-        lines += [_mistaken(c) for c in self.catches if c.found and not c.localized]
-        lines.append(f"found {self.found:.1%}, of these localized {self.localized:.1%} (at least {RATE:.0%} each)")
+    def blocks(self) -> Iterator[Block]:
+        """How much was found, layer by layer, what was not, and each false alarm with its program."""
+        rates = f"found {self.found:.1%}, of these localized {self.localized:.1%} (at least {RATE:.0%} each)"
+        yield Remark(rates, "good" if self.ok else "bad")
+        yield Table([*self.rows(), _row("all", self.catches)], Row._fields)
+        yield from (Remark(f"survived: {c.fault.name}", "bad") for c in self.catches if not c.found)
+        yield from (Remark(_mistaken(c), "bad") for c in self.catches if c.found and not c.localized)
         if self.clean is not None:
             first = f"from seed {self.clean.first}"
-            lines.append(f"false alarms: {self.alarms} in {self.clean.count:,} clean random programs, {first}")
-            lines += [f"\nseed {f.seed}\n{f.program.source}\n{f.report}" for f in self.clean.failures]
-        return "\n".join(lines)
+            yield Remark(f"false alarms: {self.alarms} in {self.clean.count:,} clean random programs, {first}")
+            for failure in self.clean.failures:
+                yield from failure.blocks()
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The report for `json`."""
         return {
             "ok": self.ok,
             "found": self.found,
             "localized": self.localized,
             "layers": [row._asdict() for row in self.rows()],
-            "faults": [c.as_dict() for c in self.catches],
+            "faults": [c.to_dict() for c in self.catches],
             "false_alarms": self.alarms,
-            "clean": None if self.clean is None else self.clean.as_dict(),
+            "clean": None if self.clean is None else self.clean.to_dict(),
         }
-
-    def to_json(self) -> str:
-        """The report as JSON text."""
-        return json.dumps(self.as_dict(), indent=2)
 
 
 def selftest(

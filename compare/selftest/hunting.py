@@ -42,7 +42,7 @@ class Catch(NamedTuple):
     def found(self) -> bool:
         return bool(self.how)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """For `json`."""
         named = None if self.culprit is None else str(self.culprit)
         return {

@@ -21,6 +21,9 @@ def typename(value: Any) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
+MOST_ROWS = 60  # layers that a notebook shows
+
+
 class Module(Called, Saved, Converted):
     """Base of everything with parameters. A subclass calls `super().__init__()` and defines `forward`."""
 
@@ -321,6 +324,23 @@ class Module(Called, Saved, Converted):
             return f"{self._get_name()}({extra})"
         lines = [*(extra.split("\n") if extra else ()), *children]
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row for each layer, with its parameters."""
+        from graphc.display import Remark, Table
+        from graphc.display.as_html import fragment
+
+        rows: list[tuple[str, str, str, str]] = []
+        for name, module in self.named_modules():
+            own = dict(module.named_parameters(recurse=False))
+            shapes = ", ".join(f"{key} {list(p.shape)}" for key, p in own.items())
+            layer = f"{module._get_name()}({' '.join(module.extra_repr().split())})"
+            rows.append((name, layer, shapes, f"{sum(p.numel() for p in own.values()):,}" if own else ""))
+        more = [(f"and {len(rows) - MOST_ROWS:,} more", "", "", "")] if len(rows) > MOST_ROWS else []
+        total = f"{sum(p.numel() for p in self.parameters()):,} parameters"
+        return fragment(
+            [Table(rows[:MOST_ROWS] + more, ("name", "layer", "parameters", "count")), Remark(total, "note")]
+        )
 
 
 def indented(text: str) -> str:

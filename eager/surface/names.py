@@ -166,6 +166,7 @@ METHODS = {
     "nn.functions.activation": "hardshrink prelu",
     "surface.legacy_types": "new type=type_ __init__=construct",
     "surface.printing": "__repr__=tensor_text",
+    "surface.html": "_repr_html_=tensor_html",
     "engine.backward": "backward=backward_of",
     "surface.interop": "__array_ufunc__ __array_function__",
     "functional.buffers": "__dlpack__=to_dlpack __dlpack_device__=dlpack_device",

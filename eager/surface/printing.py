@@ -142,14 +142,14 @@ def _array_text(array: np.ndarray, indent: int) -> str:
     summarize = array.size > options.threshold
     shown = _edges(array) if summarize else array
     if array.dtype.kind == "c":
-        (real, real_width), (imag, imag_width) = _formatter(shown.real), _formatter(shown.imag)
+        (real, real_width), (imag, imag_width) = formatter(shown.real), formatter(shown.imag)
 
         def show(value: complex) -> str:
             tail = imag(value.imag).lstrip() + "j"
             return real(value.real) + (tail if tail[0] in "+-" else "+" + tail)
 
         return _nested(array, indent, summarize, show, real_width + imag_width + 1)
-    show_one, width = _formatter(shown)
+    show_one, width = formatter(shown)
     return _nested(array, indent, summarize, show_one, width)
 
 
@@ -164,7 +164,7 @@ def _edges(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _formatter(values: np.ndarray) -> tuple[Format, int]:
+def formatter(values: np.ndarray) -> tuple[Format, int]:
     """How each element is shown, and the width that they are brought to."""
     if values.dtype.kind != "f":
         width = max((len(str(v)) for v in values.ravel().tolist()), default=1)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from graphc.audit.costs import Costs, Optimizer
 from graphc.audit.equations import Equation, classes, equations
@@ -14,7 +14,7 @@ from graphc.audit.missing import Class, ranked, reached
 from graphc.audit.terms import Term, terms
 from graphc.audit.values import Values
 from graphc.audit.vocabulary import Vocabulary
-from graphc.display import Displayed
+from graphc.display import Block, Displayed, Remark, Section, Table
 from graphc.passes import optimize
 from graphc.rewrite import ASSUMES
 
@@ -49,24 +49,33 @@ class Audit(Displayed):
         """The part of the equations judged that come to equal cost on both sides."""
         return self.reached / max(len(self.judged), 1)
 
-    def __str__(self) -> str:
+    def blocks(self) -> Iterator[Block]:
+        """How many terms and equations, what the optimizer makes of these, and what is missing."""
         found, reached = self.different
-        lines = [
-            f"{self.terms:,} terms, {sum(self.licences.values()):,} equations",
-            *[f"{count:9,}  {what}" for what, count in self.licences.items()],
+        licences = Table([(f"{count:,}", what) for what, count in self.licences.items()])
+        yield Section(f"{self.terms:,} terms, {sum(self.licences.values()):,} equations", [licences])
+        yield from map(Remark, (
             f"{self.numbers:,} without assumptions are about nan only, as x - x = square(x - x)",
             f"{len(self.judged):,} of the others judged: {self.reached:,} come to equal cost on both sides "
             f"({100 * self.share:.1f}%)",
             f"{found:,} of them differ in cost as written: {reached:,} come to equal cost",
-        ]
+        ))  # fmt: skip
         if self.missing:
-            lines += ["missing, largest class first:", "    cases    cost  possible  equation"]
-            for c in self.missing[:SHOWN]:
-                lines.append(f"{len(c.cases):9,} {c.missed:7,.0f} {c.possible:9,.0f}  {c.text}")
+            rows = [(f"{len(c.cases):,}", f"{c.missed:,.0f}", f"{c.possible:,.0f}", c.text)
+                    for c in self.missing[:SHOWN]]  # fmt: skip
             rest = self.missing[SHOWN:]
             if rest:
-                lines.append(f"{sum(len(c.cases) for c in rest):9,}  in {len(rest):,} other classes")
-        return "\n".join(lines)
+                rows.append((f"{sum(len(c.cases) for c in rest):,}", "", "", f"in {len(rest):,} other classes"))
+            yield Remark("missing, largest class first:")
+            yield Table(rows, ("cases", "cost", "possible", "equation"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, with the classes as text."""
+        missing = [{"cases": len(c.cases), "cost": c.missed, "possible": c.possible, "equation": c.text}
+                   for c in self.missing]  # fmt: skip
+        return {"terms": self.terms, "licences": dict(self.licences), "numbers": self.numbers,
+                "judged": len(self.judged), "reached": self.reached, "different": [*self.different],
+                "missing": missing}  # fmt: skip
 
 
 def audit(

@@ -12,13 +12,16 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
 
 from graphc.commands.exit_codes import FINE
+from graphc.display import Section, Table
+from graphc.display.as_text import text
+from graphc.display.terminal import colors, columns
 from graphc.errors import GraphcError
 
 PACKAGES = ("numpy", "scipy", "networkx", "jax", "jaxlib", "ml_dtypes", "torch")
 SETTINGS = ("GRAPHC_", "JAX_", "XLA_", "OMP_", "OPENBLAS_", "MKL_", "NPY_")
 # extra -> what it brings
 EXTRAS = {
-    "compare": "tables and a progress bar, plots, strategies for Hypothesis",
+    "compare": "charts, a progress bar, strategies for Hypothesis",
     "demo": "examples/digits.py",
     "export": "graphc.export, graphc.stablehlo",
     "safetensors": "torch.save, torch.load, and .safetensors files",
@@ -37,11 +40,7 @@ def doctor(given: Namespace) -> int:
     if given.json:
         print(json.dumps(found, indent=1))
         return FINE
-    width = max(len(key) for part in found.values() for key in part)
-    for title, part in found.items():
-        print(title)
-        for key, value in part.items():
-            print(f"  {key:{width}}  {value}")
+    print(text([Section(title, [Table([*part.items()])]) for title, part in found.items()], columns(), colors()))
     return FINE
 
 

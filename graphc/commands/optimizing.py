@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from argparse import ArgumentParser, Namespace
 
 from graphc.commands.exit_codes import FINE
 from graphc.commands.output import write
+from graphc.display.terminal import colors, columns
 from graphc.ir.graph import Graph
 from graphc.passes.settings import LEVELS, USUAL
 from graphc.targets import add_target, target_of
@@ -36,8 +36,8 @@ def explain(given: Namespace) -> int:
 
 def _optimized(given: Namespace, graph_too: bool) -> str:
     """What the optimizer does to the graph that was asked for, and the graph."""
-    from graphc.explaining import Explanation, steps
     from graphc.explaining import explain as explanation
+    from graphc.explaining import steps
     from graphc.passes import optimize as optimized
 
     graph = _graph(given)
@@ -46,9 +46,10 @@ def _optimized(given: Namespace, graph_too: bool) -> str:
         return "".join(f"{k}. {step}\n" for k, step in enumerate(steps(graph, **how), 1))
     after = optimized(graph, **how)
     found = explanation(after, details=given.details, measured=given.measure, **how)
-    if given.json and isinstance(found, Explanation):
-        return json.dumps(found.to_dict(), indent=1) + "\n"
-    return f"{after}\n{found}\n" if graph_too else f"{found}\n"
+    if given.json:
+        return f"{found.to_json()}\n"
+    said = found.text(columns(), color=colors())
+    return f"{after}\n{said}\n" if graph_too else f"{said}\n"
 
 
 def graph_file(given: Namespace) -> Graph | None:

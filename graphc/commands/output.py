@@ -20,5 +20,7 @@ def write(made: str | bytes, output: str) -> None:
 def one_line(name: str, error: Exception) -> str:
     """An error about `name`, without line breaks."""
     text = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    if isinstance(error, FileNotFoundError):
+        text += ". Remedy: name a file that is there, or a function as file.py:function"
     line = " ".join(text.split())
     return line if not name or line.startswith(name) else f"{name}: {line}"

@@ -28,6 +28,7 @@ from graphc.capture.tree import tensors_of
 from graphc.compiling.choice import Choice, Waiting
 from graphc.compiling.disable import switch
 from graphc.compiling.dynamic_shapes import DynamicShapes, Family
+from graphc.compiling.explanation import CompiledExplanation, explanation
 from graphc.compiling.fast_call import MISS, FastCall, fast_call
 from graphc.compiling.module import CompiledModule
 from graphc.compiling.paths import Paths
@@ -36,7 +37,6 @@ from graphc.compiling.sharded import Shardings
 from graphc.compiling.signature import Call, Signatures, difference
 from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
-from graphc.display import Text
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
 from graphc.footprint.sizes import budget_of
 from graphc.ir.graph import Graph
@@ -355,13 +355,14 @@ class Compiled(Generic[P, R_co]):
             raise RuntimeError(f"{self.__name__} has not been called yet: it is traced at its first call")
         return self._latest
 
-    def explain(self) -> str:
-        """Every program: its signature, why it was made, its size, its path, and the time that each stage took."""
-        from graphc.compiling.explanation import explanation
+    def explain(self) -> CompiledExplanation:
+        """Every program: its signature, why it was made, its path, its size, where it runs, and what each stage took.
 
+        A report with fields: `print(f.explain())`, `f.explain().programs[0].seconds`, `f.explain().to_json()`.
+        """
         made, notes = [*self._specializations], [*self._shapes.described(), *self._paths.described()]
         notes += [] if self._waiting is None else self._waiting.described()
-        return Text(explanation(self.__name__, made, self._log, notes))
+        return explanation(self.__name__, made, self._log, notes)
 
     if not TYPE_CHECKING:  # so that a checker finds unknown attributes
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from eager.nn import Module
+
+if TYPE_CHECKING:
+    from graphc.compiling.explanation import CompiledExplanation
 
 
 @final
@@ -26,7 +29,7 @@ class CompiledModule(Module):
         """The module's result, by the compiled program."""
         return self._compiled(*args, **kwargs)
 
-    def explain(self) -> str:
+    def explain(self) -> CompiledExplanation:
         """See `Compiled.explain`."""
         return self._compiled.explain()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, final
 
 from eager.core.tensor import Tensor
+from graphc.capture.location import user_line
 from graphc.capture.program import Program
 from graphc.capture.state.environment import Environment
 from graphc.compiling.choice import Choice
@@ -22,6 +23,7 @@ class Specialization:
 
     signature  of the calls that it is for
     reason     why it was made
+    where      the user's line, with the call that it was made for
     family     what it was made from, if it was not traced
     seconds    what tracing and the passes took, and (once it has run) what JAX and XLA took
     calls      how often it has run
@@ -40,6 +42,7 @@ class Specialization:
         self.environment = environment
         self.runner = runner
         self.reason = reason
+        self.where = user_line()
         self.seconds = seconds
         self.family = family
         self.calls = 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
-from graphc.display import Text
+from graphc.display import Block, Displayed, Remark, Section, plain
 from graphc.explaining.changes import Change, Cost, changes
 from graphc.explaining.forms import Form, tried
 from graphc.explaining.kept import Kept, kept_in
@@ -43,48 +44,78 @@ class Region(NamedTuple):
 
 
 @final
-class Explanation(Text):
-    """A text; `to_dict()` says the same as data that `json` can write.
+@dataclass(frozen=True, repr=False)
+class Both(Displayed):
+    """What a compiled function says of its programs, and the explanation of the latest one's graph."""
 
+    programs: Displayed
+    latest: Displayed
+
+    __str__ = Displayed.text
+
+    def blocks(self) -> Iterator[Block]:
+        """One after the other."""
+        yield from self.programs.blocks()
+        yield from self.latest.blocks()
+
+    def to_dict(self) -> dict[str, Any]:
+        """programs, latest: those of the two."""
+        return {"programs": self.programs.to_dict(), "latest": self.latest.to_dict()}
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Explanation(Displayed):
+    """What was done to a graph.
+
+    nodes    before the passes, and after them
     records  what each pass did
     regions, kept  what changed and what did not, if details were asked for
     """
 
-    __slots__ = ("_sizes", "kept", "name", "records", "regions")
-
     name: str
+    nodes: tuple[int, int]
     records: tuple[Record, ...]
-    regions: tuple[Region, ...]
-    kept: tuple[Kept, ...]
+    regions: tuple[Region, ...] = ()
+    kept: tuple[Kept, ...] = ()
 
     @classmethod
     def of(cls, graph: Graph, regions: Sequence[Region] = (), kept: Sequence[Kept] = ()) -> Explanation:
         """What `graph` has been through."""
-        self = cls("\n".join([*_summary(graph), *_of_regions(regions), *_of_kept(kept)]))
-        self.name, self.records, self.regions, self.kept = graph.name, graph.history, tuple(regions), tuple(kept)
-        self._sizes = (graph.history[0].before if graph.history else len(graph)), len(graph)
-        return self
+        before = graph.history[0].before if graph.history else len(graph)
+        return cls(graph.name, (before, len(graph)), graph.history, tuple(regions), tuple(kept))
+
+    def __str__(self) -> str:
+        return self.text() if self.regions or self.kept else super().__str__()  # who asks for details wants them
 
     def to_dict(self) -> dict[str, Any]:
         """name, nodes: [before, after], passes, regions, kept."""
         passes = [
-            {"name": r.name, "nodes": [r.before, r.after], "notes": [*r.notes],
-             "rules": [f._asdict() for f in r.firings]}
+            {"name": r.name, "nodes": [r.before, r.after], "notes": [*r.notes], "rules": plain(r.firings)}
             for r in self.records
-        ]  # fmt: skip
-        regions = [
-            {**r._asdict(), "before": r.before._asdict(), "after": r.after._asdict(),
-             "considered": [form._asdict() for form in r.considered]}
-            for r in self.regions
-        ]  # fmt: skip
-        return {"name": self.name, "nodes": [*self._sizes], "passes": passes, "regions": regions,
-                "kept": [k._asdict() for k in self.kept]}  # fmt: skip
+        ]
+        regions, kept = plain(self.regions), plain(self.kept)
+        return {"name": self.name, "nodes": [*self.nodes], "passes": passes, "regions": regions, "kept": kept}
+
+    def blocks(self) -> Iterator[Block]:
+        """The passes with the rules that fired; the regions; what was kept."""
+        if not self.records:
+            yield Remark(f"{self.name}: no pass has changed this graph ({self.nodes[1]} nodes)")
+        else:
+            title = Remark(f"{self.name}: {self.nodes[0]} -> {self.nodes[1]} nodes")
+            yield Section(title, [*map(_of_record, self.records)])
+        if self.regions:
+            yield Section(Remark("regions:"), [*map(_of_region, self.regions)])
+        if self.kept:
+            kept = [Section(Remark(f"{k.form} at {k.where or 'unknown line'}"),
+                            [Remark(f"not {k.instead}: {k.reason}")]) for k in self.kept]  # fmt: skip
+            yield Section(Remark("kept:"), kept)
 
 
 def explain(
     graph: Any, *, details: bool = False, measured: bool = False, strict: bool = False, level: int = USUAL,
     without: str | Collection[str] = (),
-) -> str:  # fmt: skip
+) -> Displayed:  # fmt: skip
     """What the passes did to an optimized graph: nodes before and after each, which rule fired where, what it saved.
 
     details   also each region as it was written and as it is now, what both cost, which other forms of it were
@@ -93,8 +124,8 @@ def explain(
     measured  also the seconds of each region before and after, predicted and measured
     strict, level, without  of a graph that no pass has changed: what it was optimized with
 
-    Returns an `Explanation`, a text with `to_dict()`. For a compiled function, its signatures and their programs (see
-    `graphc.compile`), and with `details` those of the latest program.
+    Returns an `Explanation`: fields, a text, `to_dict()`, `to_json()`. For a compiled function, what its `explain()`
+    says of its programs; and with `details` those of the latest program, too, as `Both`.
 
     >>> import eager as torch, graphc
     >>> g = graphc.optimize(graphc.trace(lambda a, x: a @ a @ x, torch.ones(90, 90), torch.ones(90)))
@@ -109,9 +140,8 @@ def explain(
         saves:   1,441,800 of 1,474,200 operations, 64,080 of 130,320 bytes; the cost is 206,820 -> 16,740
     """
     if hasattr(graph, "explain"):
-        text: str = graph.explain()
-        whole = [text, explain(graph.graph, details=True, measured=measured)] if details or measured else [text]
-        return Text("\n".join(whole))
+        found: Displayed = graph.explain()
+        return Both(found, explain(graph.graph, details=True, measured=measured)) if details or measured else found
     if not (details or measured):
         return Explanation.of(graph)
     origins = [record.origin for record in graph.history if record.origin is not None]
@@ -146,43 +176,29 @@ def _region(step: Step, change: Change, considered: tuple[Form, ...], measured: 
     return region if seconds is None else region._replace(**seconds._asdict())
 
 
-def _summary(graph: Graph) -> list[str]:
-    if not graph.history:
-        return [f"{graph.name}: no pass has changed this graph ({len(graph)} nodes)"]
-    lines = [f"{graph.name}: {graph.history[0].before} -> {len(graph)} nodes"]
-    for record in graph.history:
-        lines.append(f"  {record.name}: {record.before} -> {record.after} nodes")
-        lines += [f"    {note}" for note in record.notes]
-        for (rule, where), times in Counter((f.rule, f.where) for f in record.firings).items():
-            saved = sum(f.saved for f in record.firings if (f.rule, f.where) == (rule, where))
-            count = f" x{times}" if times > 1 else ""
-            lines.append(f"    {rule}{count} at {where or 'unknown line'}, saves {saved:,.0f} operations")
-    return lines
+def _of_record(record: Record) -> Block:
+    """What one pass did: its notes, and which rule fired how often in which line."""
+    lines = [*record.notes]
+    for (rule, where), times in Counter((f.rule, f.where) for f in record.firings).items():
+        saved = sum(f.saved for f in record.firings if (f.rule, f.where) == (rule, where))
+        count = f" x{times}" if times > 1 else ""
+        lines.append(f"{rule}{count} at {where or 'unknown line'}, saves {saved:,.0f} operations")
+    return Section(Remark(f"{record.name}: {record.before} -> {record.after} nodes"), [*map(Remark, lines)])
 
 
-def _of_regions(regions: Sequence[Region]) -> list[str]:
-    lines = ["regions:"] if regions else []
-    for r in regions:
-        inside = f" in {r.inside}" if r.inside else ""
-        lines += [f"  {r.mechanism} at {r.where or 'unknown line'}{inside}", f"    written: {r.written}"]
-        lines.append(f"    plan:    {r.plan or 'nothing: it is not needed'}")
-        lines.append(
-            f"    saves:   {r.before.operations - r.after.operations:,.0f} of {r.before.operations:,.0f} operations, "
-            f"{r.before.bytes - r.after.bytes:,.0f} of {r.before.bytes:,.0f} bytes; "
-            f"the cost is {r.before.units:,.0f} -> {r.after.units:,.0f}"
-        )
-        for name, seconds in (("predicted", r.predicted), ("measured", r.measured)):
-            if seconds is not None:
-                lines.append(f"    {name}: {seconds[0] * 1e6:,.1f} -> {seconds[1] * 1e6:,.1f} us")
-        for form in r.considered[:MOST_FORMS]:
-            lines.append(f"    considered: {form.text}, at {form.units:,.0f}")
-        if len(r.considered) > MOST_FORMS:
-            lines.append(f"    considered: {len(r.considered) - MOST_FORMS} others")
-    return lines
-
-
-def _of_kept(kept: Sequence[Kept]) -> list[str]:
-    lines = ["kept:"] if kept else []
-    for k in kept:
-        lines += [f"  {k.form} at {k.where or 'unknown line'}", f"    not {k.instead}: {k.reason}"]
-    return lines
+def _of_region(r: Region) -> Block:
+    inside = f" in {r.inside}" if r.inside else ""
+    lines = [
+        f"written: {r.written}",
+        f"plan:    {r.plan or 'nothing: it is not needed'}",
+        f"saves:   {r.before.operations - r.after.operations:,.0f} of {r.before.operations:,.0f} operations, "
+        f"{r.before.bytes - r.after.bytes:,.0f} of {r.before.bytes:,.0f} bytes; "
+        f"the cost is {r.before.units:,.0f} -> {r.after.units:,.0f}",
+    ]
+    for name, seconds in (("predicted", r.predicted), ("measured", r.measured)):
+        if seconds is not None:
+            lines.append(f"{name}: {seconds[0] * 1e6:,.1f} -> {seconds[1] * 1e6:,.1f} us")
+    lines += [f"considered: {form.text}, at {form.units:,.0f}" for form in r.considered[:MOST_FORMS]]
+    if len(r.considered) > MOST_FORMS:
+        lines.append(f"considered: {len(r.considered) - MOST_FORMS} others")
+    return Section(Remark(f"{r.mechanism} at {r.where or 'unknown line'}{inside}"), [*map(Remark, lines)])

@@ -364,11 +364,14 @@ class Graph:
 
         return opened(self)
 
-    def to_svg(self, title: str = "") -> str:
-        """A drawing of the graph as a standalone SVG document, modules as boxes; closed ones, if it is large."""
+    def to_svg(self, title: str = "", *, layout: str = "auto") -> str:
+        """A drawing of the graph as a standalone SVG document, modules as boxes; closed ones, if it is large.
+
+        layout  "auto": Graphviz lays it out, where `dot` is installed; "layers": the same drawing on every machine
+        """
         from graphc.ir.draw import to_svg
 
-        return to_svg(self, title)
+        return to_svg(self, title, layout)
 
     def to_html(self, title: str = "") -> str:
         """A page without outside resources: a drawing for each module, which opens and closes."""

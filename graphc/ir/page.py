@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Collection, Iterator, Mapping
 
-from graphc.ir.draw import Drawing, Layout, edges_within, heading, inlined
+from graphc.ir.draw import Drawing, heading, inlined
 from graphc.ir.graph import Graph
+from graphc.ir.layers import layered
 from graphc.ir.opened import opened
+from graphc.ir.placement import edges_within
 from graphc.ir.scopes import Group, scope_tree
 
 TEXT_LINES = 2000  # of the graph's text, at most; `print(graph)` has all of it
@@ -24,7 +26,7 @@ summary {{ cursor: pointer; font-weight: 600 }}
 summary small {{ color: #666; font-weight: 400 }}
 svg {{ display: block; margin: .5em 0 }}
 svg g[data-group] {{ cursor: pointer }}
-svg g:hover rect {{ stroke-width: 2.5 }}
+svg g g:hover rect {{ stroke-width: 2.5 }}
 pre {{ overflow-x: auto; background: #f6f7f9; padding: .8em }}
 button {{ font: inherit; margin-right: .5em }}
 </style>
@@ -78,7 +80,7 @@ def _section(
     drawing: Drawing, group: Group, edges: Mapping[Group, Collection[tuple[int, int]]], title: str
 ) -> Iterator[str]:
     """The drawing of a group with its inner groups closed, and below it a section for each of these."""
-    yield drawing.document(Layout(group, edges[group], {}), title)
+    yield drawing.document(layered(edges, group, group.depth, drawing.size), title)
     for inner in group.groups():
         count = sum(1 for _ in inner.ids())
         yield (

@@ -72,6 +72,7 @@ class Executable:
     dispatch f(*arrays): the outputs, perhaps before they are computed; after them, if it `fails`, what `verify` needs.
              Raises one of `ELSEWHERE` where `dispatch_anywhere` has to be called in its place
     seconds  what it took to compile or to load the program, by stage
+    memory   bytes of results and temporaries; None before that, or where the backend does not tell
 
     Call it as the function that the graph was traced from, with arrays (ndarray, jax.Array or Tensor) for tensors, or
     with one array for each input; it returns the graph's result with jax.Arrays in place of nodes. Compilation happens
@@ -120,6 +121,7 @@ class Executable:
         self._places: Any = tuple(np.int32(place) for place in self._program.places)
         self._plain = not self._wide and self._device is None and distinct and not self._places and layout is None
         self.seconds: dict[str, float] = {}
+        self.memory: int | None = None
         self._run: Callable[..., tuple[Any, ...]] | None = None  # the compiled program
         self._compiled: Any = None  # the same, as JAX's stage
         self._restored = dict(restore)
@@ -316,7 +318,7 @@ class Executable:
                 learn(len(self.graph), self.seconds["xla"])
                 if key is not None and self.seconds["xla"] >= cache.WORTHWHILE:
                     cache.store(key, program, device)
-            self._compiled = program
+            self._compiled, self.memory = program, Compilation(program, self.seconds).memory
             self._run = program if self._across is None else self._across.program(program)
             self._places = tuple(jax.device_put(place, device) for place in self._places)
         return self.seconds

@@ -257,7 +257,7 @@ def test_what_every_mode_raises_is_in_the_first_line():
     assert "every mode raises RuntimeError: " in first
     assert "shapes cannot be multiplied" in first
     assert "test_blind_spots.py:" in first
-    assert report.as_dict()["raised"] == report.raised
+    assert report.to_dict()["raised"] == report.raised
 
 
 def test_wrong_arguments_are_an_error_of_the_caller():
@@ -294,7 +294,7 @@ def test_exit_code_2_and_one_line_where_it_cannot_be_found_out(program: str, cap
         assert said in line
     assert main(["check", f"{program}:factory", "--modes", "jax.grad"]) == 2  # nothing to differentiate: no opinion
     assert main(["check", f"{program}:raising", "--modes", "graph"]) == 0
-    assert "every mode raises RuntimeError" in capsys.readouterr().out.splitlines()[-2]
+    assert "every mode raises RuntimeError" in " ".join(capsys.readouterr().out.split())
 
 
 def test_gradients_that_jax_contradicts_are_not_timed():

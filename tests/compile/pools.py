@@ -39,7 +39,7 @@ class Doubled(Dataset):
 def compiles() -> None:
     """In a child of a process that has not used XLA, which is as good as any other."""
     assert doubled(torch.ones(2, 2)).tolist() == [[4.0] * 2] * 2
-    assert doubled.explain().startswith("doubled: 1 program")
+    assert str(doubled.explain()).startswith("doubled: 1 program")
 
 
 def main() -> None:

@@ -58,7 +58,7 @@ try:
     table(torch.ones(3), torch.tensor([1, 5]))
 except IndexError:
     print(float(loss), float(model.layers[0].weight.grad.sum()), table(torch.ones(3), torch.tensor([1, 2])).item())
-print(step.explain().count("load"), table.explain().count("load"))
+print(str(step.explain()).count("load"), str(table.explain()).count("load"))
 """
 
 

@@ -20,7 +20,7 @@ X = torch.tensor([1.0, 2.0, 3.0])
 
 def programs(fn):
     """How many programs a compiled function has, and why."""
-    text = fn.explain()
+    text = str(fn.explain())
     return text.count("because:"), text
 
 
@@ -120,7 +120,7 @@ def test_guards_of_the_library_have_names():
 
     step(X)
     step(X)
-    text = step.explain()
+    text = str(step.explain())
     assert "`w` is None changed" in text or "momentum_buffer changed" in text
     assert "a guarded value" not in text
 
@@ -141,7 +141,7 @@ def test_reasons_name_what_is_told_apart_by_identity():
     f = graphc.compile(lambda x, k: x * 2)
     for k in (lambda: 0, lambda: 1, torch.nn.Linear(1, 1), torch.nn.Linear(1, 1), [1.5], [1.5, 2.5]):
         f(torch.ones(1), k)
-    text = f.explain()
+    text = str(f.explain())
     assert "an argument of type function is another one" in text
     assert "an argument of type Linear is another one" in text
     assert "an argument changed from 0 to 1" not in text

@@ -65,7 +65,7 @@ def _assigned(x: Any, index: Any, value: Any) -> Any:
 
 
 def _count(compiled: Any) -> int:
-    return compiled.explain().count("because:")
+    return str(compiled.explain()).count("because:")
 
 
 @pytest.mark.parametrize("name", OF_A_NUMBER)

@@ -306,7 +306,7 @@ def test_a_look_at_one_copies_only_that():
 def test_explain_says_what_lies_where():
     world = World(True)
     world.train()
-    said = world.step.explain()
+    said = str(world.step.explain())
     assert f"{2 * DEPTH} tensors, side by side" in said and f"{2 * DEPTH} equal numbers" in said
 
 

@@ -283,4 +283,4 @@ def test_the_form_in_the_graph_takes_any_number_of_rounds() -> None:
     for k in range(0, COUNTS, 7):
         arguments = FORMS["a norm"].arguments(k)
         np.testing.assert_allclose(compiled(*arguments).numpy(), until_norm(*arguments).numpy(), rtol=1e-3)
-    assert compiled.explain().startswith("function: 1 program")
+    assert str(compiled.explain()).startswith("function: 1 program")

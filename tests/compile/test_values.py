@@ -270,7 +270,9 @@ def test_a_line_that_reads_values_is_named_once_when_it_costs_a_program_each():
     (told,) = (str(w.message) for w in caught)
     assert f"test_values.py:{line};" in told
     assert "Remedy" in told
-    assert re.search(rf"traced again, 4 times: Python reads values at .*test_values.py:{line}", compiled.explain())
+    assert re.search(
+        rf"traced again, 4 times: Python reads values at .*test_values.py:{line}", compiled.explain().text()
+    )
 
 
 def test_branches_and_what_has_changed_once_are_not_told_of():

@@ -86,7 +86,7 @@ def test_compiled_functions_take_them(library: str) -> None:
         result = compiled(array, {"b": array})
         result.backward()
         assert result.item() == VALUES.sum() * 3 + 1 and w.grad.tolist() == VALUES.sum(0).tolist()
-    assert compiled.explain().count("because:") == 1
+    assert str(compiled.explain()).count("because:") == 1
     with graphc.disable():
         assert compiled(array, {"b": array}).item() == VALUES.sum() * 3 + 1
     assert len(graphc.trace(lambda a: a.sum(), array).inputs) == 1

@@ -51,12 +51,30 @@ def test_export_writes_every_format(to: str, saved: str, tmp_path: Path):
     assert expected[to] in data
 
 
-@pytest.mark.parametrize("arguments", [[], ["draw"], ["export", "x"], ["export", "x", "--to", "png"]])
+@pytest.mark.parametrize("arguments", [[], ["export", "x"], ["export", "x", "--to", "png"]])
 def test_wrong_arguments_are_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
     capsys.readouterr()
+
+
+def test_a_command_that_is_not_there_is_one_line_with_what_to_do(capsys: pytest.CaptureFixture[str]):
+    assert main(["optimise", "x"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no command 'optimise'" in line and "'optimize'" in line and "--help" in line
+
+
+@pytest.mark.parametrize("command", [["explain"], ["explain", "--details"]])
+def test_reports_keep_to_80_columns_without_colours(command: list[str], saved: str, capfd: pytest.CaptureFixture[str],
+                                                   monkeypatch: pytest.MonkeyPatch):  # fmt: skip
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    for arguments in ([command[0], saved, *command[1:]], ["doctor"]):
+        assert main(arguments) == 0
+        shown = capfd.readouterr().out
+        assert "\x1b" not in shown
+        assert all(len(line) <= 80 or " " not in line.strip() for line in shown.splitlines())
 
 
 def test_errors_are_one_line_and_status_1(tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]):

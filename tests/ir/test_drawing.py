@@ -7,14 +7,17 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import eager as torch
 import graphc
 from eager import nn
 from graphc.ir import Builder, Ref
-from graphc.ir.draw import GAP_X, HEIGHT, VISIBLE, WIDTH, _apart, edges_within, inlined, key_of, layers_of
+from graphc.ir.draw import HEIGHT, WIDTH, inlined
 from graphc.ir.graph import Graph
+from graphc.ir.layers import GAP_X, _apart, layers_of
+from graphc.ir.placement import VISIBLE, edges_within, key_of
 from graphc.ir.scopes import owners, scope_tree
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32
@@ -33,9 +36,7 @@ def gradient_graph() -> Graph:
 
 
 def boxes(svg: str) -> list[tuple[float, float]]:
-    groups = ElementTree.fromstring(svg).iter(f"{SVG}g")
-    rects = [group.find(f"{SVG}rect") for group in groups]
-    return [(float(r.get("x", "")), float(r.get("y", ""))) for r in rects if r is not None]
+    return [(x, y) for x, y, _, _ in rects(svg)]
 
 
 def test_boxes_do_not_overlap_and_lie_inside():
@@ -49,6 +50,120 @@ def test_boxes_do_not_overlap_and_lie_inside():
     assert max(x for x, _ in placed) + WIDTH <= float(size[1])
     assert max(y for _, y in placed) + HEIGHT <= float(size[2])
     assert min(min(p) for p in placed) >= 0
+
+
+# --- nothing is crossed, nothing is cut off
+
+
+def points(d: str) -> list[tuple[float, float]]:
+    """Points on a path, close to each other."""
+    found: list[tuple[float, float]] = []
+    for command, numbers in re.findall(r"([MVHC])([^MVHC]*)", d):
+        values = [float(n) for n in numbers.split()]
+        x, y = found[-1] if found else (0.0, 0.0)
+        if command == "M":
+            found.append((values[0], values[1]))
+            continue
+        curves = {"V": [x, y, x, values[0], x, values[0]], "H": [x, y, values[0], y, values[0], y]}.get(command, values)
+        for k in range(0, len(curves), 6):
+            (x, y), c = found[-1], curves[k : k + 6]
+            for t in np.linspace(0, 1, 41)[1:]:
+                a, b, e, f = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
+                found.append((a * x + b * c[0] + e * c[2] + f * c[4], a * y + b * c[1] + e * c[3] + f * c[5]))
+    return found
+
+
+def rects(svg: str) -> list[tuple[float, ...]]:
+    """(x, y, width, height) of each box."""
+    found = [g.find(f"{SVG}rect") for g in ElementTree.fromstring(svg).iter(f"{SVG}g") if not g.get("transform")]
+    return [tuple(float(r.get(k, "")) for k in ("x", "y", "width", "height")) for r in found if r is not None]
+
+
+def crossings(svg: str) -> list[str]:
+    """Edges that run through a box: by more than what a line that ends at a border may be off."""
+    drawing = next(g for g in ElementTree.fromstring(svg).iter(f"{SVG}g") if g.get("transform"))
+    paths = [path.get("d", "") for path in drawing.findall(f"{SVG}path")]
+    assert paths
+    off = 2.0
+    return [
+        d for d in paths for x, y in points(d) for left, top, width, height in rects(svg)
+        if left + off < x < left + width - off and top + off < y < top + height - off
+    ]  # fmt: skip
+
+
+DRAWN: dict[str, Callable[[], Graph]] = {
+    "gradients": gradient_graph,
+    "modules": lambda: graphs.deep(2, 6),
+    "loops": graphs.structured,
+    "an edge beside a tall module": lambda: beside_a_module(),
+}
+
+
+def beside_a_module() -> Graph:
+    b = Builder()
+    x = y = b.input("x", Aval((2,), FLOAT32))
+    b.scope = "tall"
+    for _ in range(8):
+        y = b.language.tanh(y)
+    b.scope = ""
+    for _ in range(3):
+        x = b.language.sin(x)
+    return b.graph("f", Ref(b.language.add(x, y).id))
+
+
+@pytest.mark.parametrize("layout", ["auto", "layers"])
+@pytest.mark.parametrize("name", DRAWN)
+def test_no_edge_runs_through_a_box_and_all_is_inside(name: str, layout: str):
+    svg = DRAWN[name]().to_svg(layout=layout)
+    assert not crossings(svg)
+    root = ElementTree.fromstring(svg)
+    drawing = next(g for g in root.iter(f"{SVG}g") if g.get("transform"))
+    left, top = map(float, re.findall(r"[\d.]+", drawing.get("transform", "")))
+    width, height = map(float, root.get("viewBox", "").split()[2:])
+    frames = [tuple(float(r.get(k, "")) for k in ("x", "y", "width", "height")) for r in drawing.findall(f"{SVG}rect")]
+    for x, y, w, h in [*rects(svg), *frames]:
+        assert x >= 0 and y >= 0 and x + w + left <= width and y + h + top <= height
+    for path in drawing.findall(f"{SVG}path"):
+        assert all(-left <= x <= width - left and -top <= y <= height - top for x, y in points(path.get("d", "")))
+
+
+def test_an_edge_through_a_box_is_found():
+    svg = graphs.deep(2, 6).to_svg(layout="layers")
+    x, y, w, h = rects(svg)[3]
+    line = f'<path d="M{x - 9} {y + h / 2}H{x + w + 9}" />'
+    assert crossings(svg.replace("<path d=", line + "<path d=", 2).replace("<defs>" + line, "<defs>"))
+
+
+def cut_off(svg: str) -> list[str]:
+    """Labels that are wider than their boxes, in DejaVu Sans."""
+    ft2font = pytest.importorskip("matplotlib.ft2font")
+    import matplotlib
+
+    def width(text: str, size: float, bold: bool) -> float:
+        file = f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans{'-Bold' if bold else ''}.ttf"
+        font = ft2font.FT2Font(file)
+        font.set_size(100, 72)
+        font.set_text(text, 0.0, flags=ft2font.LoadFlags.NO_HINTING)
+        return font.get_width_height()[0] / 64 / 100 * size
+
+    found: list[str] = []
+    for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
+        rect = group.find(f"{SVG}rect")
+        if rect is not None:
+            for text in group.findall(f"{SVG}text"):
+                size, bold = float(text.get("font-size", "11")), bool(text.get("font-weight"))
+                if width(text.text or "", size, bold) > float(rect.get("width", "")):
+                    found.append(text.text or "")
+    return found
+
+
+def test_labels_fit_their_boxes():
+    b = Builder()
+    longest = b.input("W_" + "m" * 60, Aval((1024, 1024, 1024), FLOAT32))
+    b.input("a_name_of_28_letters_is_shown", Aval((2,), FLOAT32))
+    svg = b.graph("f", Ref(b.language.square(longest).id)).to_svg()
+    assert not cut_off(svg) and ">a_name_of_28_letters_is_shown<" in svg and "mm…<" in svg
+    assert cut_off(svg.replace('width="2', 'width="1'))  # a box that is too narrow is found
 
 
 def test_operands_stand_above_and_sources_close_to_their_users():
@@ -93,7 +208,7 @@ def test_modules_of_a_small_graph_are_boxes_around_their_operations():
     graph = graphs.deep(2, 6)
     svg = graph.to_svg()
     root = ElementTree.fromstring(svg)
-    frames = [r for r in root.findall(f"{SVG}rect") if r.find(f"{SVG}title") is not None]
+    frames = [r for r in root.iter(f"{SVG}rect") if r.find(f"{SVG}title") is not None]
     paths = {"encoder", "encoder.0", "encoder.1"}
     paths |= {f"encoder.{k}.{m}" for k in (0, 1) for m in ("linear1", "linear2", "norm")}
     assert {str(r.findtext(f"{SVG}title")) for r in frames} == paths
@@ -136,8 +251,10 @@ def test_modules_that_need_each_other():
         x = b.language.tanh(x)
     for most in (1, 2, 100):
         assert sorted(scope_tree(b.graph("f", Ref(x.id)), most=max(most, 2)).ids()) == list(range(7))
-    svg = b.graph("f", Ref(x.id)).to_svg()
+    graph = b.graph("f", Ref(x.id))
+    svg = graph.to_svg(layout="layers")
     assert svg.count("stroke-dasharray") >= 1 and len(boxes(svg)) == 7
+    assert not crossings(svg) and not crossings(graph.to_svg())
 
 
 def test_every_edge_is_drawn_between_members_of_one_group():

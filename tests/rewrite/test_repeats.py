@@ -268,7 +268,7 @@ def test_explain_says_what_was_rolled():
             x = x.sin() * 0.5
         return x
 
-    text = graphc.explain(graphc.optimize(graphc.trace(f, torch.randn(3))))
+    text = str(graphc.explain(graphc.optimize(graphc.trace(f, torch.randn(3)))))
     assert "  repeats: " in text
     assert "40 steps of 2 operations at " in text
     assert "test_repeats.py" in text

@@ -158,7 +158,7 @@ class TestNineRetraces:
         f(X[:2])
         cfg.name = "b"
         f(X)
-        shown = f.explain()
+        shown = str(f.explain())
         assert "first call" in shown
         assert "shape" in shown
         assert "`cfg.name` changed from 'a' to 'b'" in shown

@@ -34,6 +34,7 @@ class HostExecutable:
         self.source = program.text
         self.fails = bool(program.checked)
         self.dispatch: Any = program.function()
+        self.memory: int | None = program.memory
         self.call: Any = self.dispatch
         self.seconds = {"numpy": time.perf_counter() - start}
 

@@ -255,6 +255,12 @@ class HostSource:
 
     # --- memory and results
 
+    @property
+    def memory(self) -> int:
+        """Bytes of results, and of temporaries that are planned."""
+        results = [a for id in set(self.graph.outputs) for a in self.graph.nodes[id].results]
+        return self._plan.size + sum(a.size * a.dtype.itemsize for a in results)
+
     def _memory_taken(self) -> list[str]:
         if not self._plan.places:
             return []
