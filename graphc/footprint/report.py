@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
 
-from graphc.display import Text
+from graphc.display import Block, Code, Displayed, Remark, Section, plain
 from graphc.footprint.liveness import Liveness, liveness
 from graphc.footprint.sizes import shown
 from graphc.ir import Graph, Node
@@ -29,7 +30,9 @@ class Alive(NamedTuple):
         return f"{shown(self.bytes):>10}  {self.type}  {made}" + (f" [{self.scope}]" if self.scope else "")
 
 
-class ProgramMemory(NamedTuple):
+@final
+@dataclass(frozen=True, repr=False)
+class ProgramMemory(Displayed):
     """What one program takes, in bytes.
 
     name         of the program
@@ -52,19 +55,27 @@ class ProgramMemory(NamedTuple):
         """The most at one time: arguments, outputs and temporaries."""
         return self.arguments + self.outputs + self.temporaries
 
-    def __str__(self) -> str:
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, and the peak."""
+        return {**plain(self), "peak": self.peak, "alive": [value._asdict() for value in self.alive]}
+
+    def blocks(self) -> Iterator[Block]:
+        """The peak, what it consists of, and the largest values that are alive then."""
         own = f", by XLA {shown(self.exact)}" if self.exact is not None else ""
-        head = f"{self.name}: peak {shown(self.peak)}{own}"
         parts = f"arguments {shown(self.arguments)} (state {shown(self.state)}), outputs {shown(self.outputs)}"
-        lines = [head, f"  {parts}, temporaries {shown(self.temporaries)}", "  alive at the peak:"]
-        lines += [f"  {value}" for value in self.alive[:LISTED]]
+        lines = [str(value) for value in self.alive[:LISTED]]
         rest = self.alive[LISTED:]
         if rest:
-            lines.append(f"  {shown(sum(a.bytes for a in rest)):>10}  in {len(rest)} others")
-        return "\n".join(lines)
+            lines.append(f"{shown(sum(a.bytes for a in rest)):>10}  in {len(rest)} others")
+        whole = [Remark(f"{parts}, temporaries {shown(self.temporaries)}"), Remark("alive at the peak:")]
+        yield Section(
+            f"{self.name}: peak {shown(self.peak)}{own}", [*whole, *([Code("\n".join(lines))] if lines else [])]
+        )
 
 
-class Memory(NamedTuple):
+@final
+@dataclass(frozen=True, repr=False)
+class Memory(Displayed):
     """What a function takes: the device, and each of its programs (forward, and backward if gradients are wanted)."""
 
     device: str
@@ -77,17 +88,12 @@ class Memory(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
-        made = [
-            {**program._asdict(), "peak": program.peak, "alive": [value._asdict() for value in program.alive]}
-            for program in self.programs
-        ]
-        return {"device": self.device, "peak": self.peak, "programs": made}
+        return {"device": self.device, "peak": self.peak, "programs": [program.to_dict() for program in self.programs]}
 
-    def __str__(self) -> str:
-        return Text("\n".join([f"memory on {self.device}: {shown(self.peak)}", *map(str, self.programs)]))
-
-    def __repr__(self) -> str:
-        return f"<memory of {self.programs[0].name}: {shown(self.peak)} on {self.device}>"
+    def blocks(self) -> Iterator[Block]:
+        """The peak, and each program."""
+        found = [block for program in self.programs for block in program.blocks()]
+        yield Section(f"{self.programs[0].name} on {self.device}: {shown(self.peak)}", found)
 
 
 def described(graph: Graph, found: Liveness, exact: int | None = None) -> ProgramMemory:
