@@ -108,6 +108,8 @@ RESULTS: dict[str, Callable[[], Displayed]] = {
     "Explanation with details": lambda: graphc.explain(_optimized(), details=True),
     "CompiledExplanation": lambda: graphc.explain(_compiled()),
     "ProgramExplanation": lambda: _compiled().explain().programs[0],
+    "Memory": lambda: graphc.memory(program, *_arguments()),
+    "ProgramMemory": lambda: graphc.memory(program, *_arguments()).programs[0],
     "Both": lambda: graphc.explain(_compiled(), details=True),
 }
 

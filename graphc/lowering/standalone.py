@@ -14,11 +14,16 @@ from graphc.lowering.bundle import Bundle
 from graphc.lowering.source import Source
 from graphc.lowering.stages import is_wide
 from graphc.ops.aval import Aval
+from graphc.ops.spec import Trait
 
 PROGRAM, COMPILED = "program", "compiled"
 _LOCAL = ("outputs", "failure", "number", "error", "message", "jax", "jnp", "np")
 _OWN = (PROGRAM, COMPILED, "INPUTS", "FAILURES", "bind", "ops", "checks", "special", "first_failure")
 
+NOT_ALONE = (
+    "{op} at {where} exchanges arrays with other processes, which a program that stands by itself does not know. "
+    "Remedy: write the part between two exchanges"
+)
 NOT_STATIC = (
     "the result holds a {type}, which generated source cannot make.\n"
     "Remedy: return only tensors, numbers, strings, None, and tuples, named tuples, lists and dicts of them."
@@ -66,6 +71,9 @@ def codegen(graph: Graph) -> str:
     Array([0., 0., 0.], dtype=float32)
     """
     graph.check()
+    for node in graph.nodes.values():
+        if node.op.traits & Trait.COMMUNICATES:
+            raise GraphError(NOT_ALONE.format(op=node.op.name, where=node.where or "?"))
     source = Source(graph, PROGRAM)
     name = _entry_name(graph)
     bundle = Bundle((*_OWN, *source.scope, name))

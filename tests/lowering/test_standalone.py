@@ -18,7 +18,7 @@ from graphc.errors import GraphError, LinAlgError
 from graphc.ir import Builder, Graph, Ref
 from graphc.lowering import lower
 from graphc.lowering.standalone import codegen
-from graphc.ops import OPS
+from graphc.ops import OPS, Trait
 from graphc.ops.aval import Aval, results_of
 from graphc.ops.dtypes import FLOAT32, INT64, bfloat16
 from tests import quick
@@ -49,7 +49,7 @@ given = np.load("given.npz")
 np.savez("got.npz", **{f"r{k}": np.asarray(r) for k, r in enumerate(sampled(*(given[name] for name in given.files)))})
 """
 GROUPS = 8
-PLAIN = [op.name for op in OPS.values() if not op.structured]
+PLAIN = [op.name for op in OPS.values() if not op.structured and not op.traits & Trait.COMMUNICATES]
 
 
 def every_case(names: list[str]) -> tuple[Graph, list[np.ndarray], list[str]]:
@@ -101,6 +101,12 @@ def test_every_op_runs_without_graphc(group: int, tmp_path: Path):
         result, want = got[f"r{k}"], np.asarray(want)
         assert result.dtype == want.dtype and result.shape == want.shape, label
         np.testing.assert_allclose(result, want, rtol=1e-13, atol=1e-15, err_msg=label)
+
+
+def test_what_talks_to_other_processes_does_not_stand_alone():
+    graph = Graph.parse("def f(x: f32[3]):\n    v1: f32[3] = all_reduce(x, ranks=(0,), reduction='sum')\n    return v1\n")
+    with pytest.raises(GraphError, match=r"all_reduce at .* exchanges arrays with other processes"):
+        codegen(graph)
 
 
 def test_results_constants_and_structure():

@@ -36,5 +36,5 @@ def test_it_prints_what_is_alive(tmp_path: Path, capfd: pytest.CaptureFixture[st
     (tmp_path / "program.py").write_text(PROGRAM)
     assert main(["memory", f"{tmp_path}/program.py:f"]) == 0
     out = capfd.readouterr().out
-    assert out.startswith("memory on cpu: 48.0 KiB\nf: peak 48.0 KiB\n")
+    assert out.startswith("f on cpu: 48.0 KiB\n  f: peak 48.0 KiB\n")
     assert "16.0 KiB  f32[64,64]  matmul at" in out

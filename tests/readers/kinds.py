@@ -301,7 +301,7 @@ def _report_files() -> Files:
 
 
 def _sound_report(found: BenchReport) -> None:
-    str(found), found.tables(), found.notes()
+    str(found), found.text(), found._repr_html_()
     assert BenchReport.from_json(found.to_json()) == found
 
 
