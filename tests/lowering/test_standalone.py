@@ -104,7 +104,8 @@ def test_every_op_runs_without_graphc(group: int, tmp_path: Path):
 
 
 def test_what_talks_to_other_processes_does_not_stand_alone():
-    graph = Graph.parse("def f(x: f32[3]):\n    v1: f32[3] = all_reduce(x, ranks=(0,), reduction='sum')\n    return v1\n")
+    line = "v1: f32[3] = all_reduce(x, ranks=(0,), reduction='sum')"
+    graph = Graph.parse(f"def f(x: f32[3]):\n    {line}\n    return v1\n")
     with pytest.raises(GraphError, match=r"all_reduce at .* exchanges arrays with other processes"):
         codegen(graph)
 
