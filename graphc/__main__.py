@@ -67,12 +67,15 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, that of the process if `arguments` is None. Returns the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    asked = arguments[0] if arguments else None
+    if not arguments:
+        _parser(None).print_help()
+        return WRONG
+    asked = arguments[0]
     if asked in OF_COMPARE:
         from graphc.commands import compared
 
         return compared.run(arguments)
-    if asked is not None and not asked.startswith("-") and asked not in COMMANDS:
+    if not asked.startswith("-") and asked not in COMMANDS:
         near = difflib.get_close_matches(asked, [*COMMANDS, *OF_COMPARE], 1)
         hint = f"Did you mean '{near[0]}'? " if near else ""
         print(f"graphc: no command '{asked}'. {hint}`graphc --help` lists them.", file=sys.stderr)

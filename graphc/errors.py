@@ -280,7 +280,7 @@ MOVED_AWAY = (
 )
 SHARED_MEMORY = (
     "tensors that share memory in a way that a graph cannot express are written in place (at {used}): they differ in "
-    "dtype, or their memory is not one array.\nRemedy: give the compiled function copies (clone)."
+    "dtype, their memory is not one array, or it is on a device.\nRemedy: give the compiled function copies (clone)."
 )
 
 SHARED_GRAD = (

@@ -24,15 +24,15 @@ PATTERNS: tuple[tuple[str, str, str], ...] = (
         r"jagged|to_padded_tensor",
     ),
     (
-        "other devices and their libraries: results are the CPU's here",
-        '`graphc.compile(fn, device="gpu")` runs a whole function on a device',
+        "libraries of one kind of device: what runs on devices is JAX's here",
+        '`x.to("cuda")` puts a tensor on a GPU that JAX has, `graphc.compile(fn)` runs there',
         r"(cudnn|miopen|mkldnn)\w*|to_mkldnn|is_(vulkan|maia|mtia|ipu)\w*|ipu|mtia|\w*[Ss]tream\w*|Event|"
         r"DeviceObjType|is_cudnn\w*|get_device_module|ThroughputBenchmark|"
         r"profiler_\w+",
     ),
     (
-        "several machines or devices",
-        "`graphc.lower` shards a program over devices",
+        "remote calls, and parts of layers over several devices",
+        "`torch.distributed`, `nn.SyncBatchNorm`, and `graphc.compile(fn, mesh=...)`",
         r"is_distributed|RRefType|batch_norm_(gather_stats\w*|\w*elemt|stats|update_stats|"
         r"backward_reduce)",
     ),
@@ -118,7 +118,7 @@ PATTERNS: tuple[tuple[str, str, str], ...] = (
     ),
 )  # fmt: skip
 _COMPILER = "`graphc.compile`, `graphc.trace` and `graphc.export` are the compiler here"
-_DEVICES = 'all results are the CPU\'s; `graphc.compile(fn, device="gpu")` runs a function on a device'
+_DEVICES = "`x.to(device)` puts a tensor on a device that JAX has, `graphc.compile(fn)` runs where its tensors are"
 # module of PyTorch -> what to use instead of it, or of what this package has not of it
 MODULES: dict[str, str] = {
     **dict.fromkeys("_C _inductor _functorch _export fx export package".split(), _COMPILER),

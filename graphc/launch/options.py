@@ -15,6 +15,7 @@ DESCRIPTION = (
     "MASTER_PORT in its environment. If one fails, all are ended, and perhaps started anew."
 )
 ENDPOINT = "--rdzv-endpoint must be host:port, got {given!r}"
+PROCESSES = "--processes must be a number from 1 on, or auto, got {given!r}"
 NODES = "--nnodes must be a number of machines, got {given!r}: how many there are does not change while a job runs"
 
 
@@ -47,7 +48,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def job_of(given: argparse.Namespace) -> Job:
     """The job that the options ask for. ValueError for what makes no sense."""
     name = str(given.processes)
-    local = os.cpu_count() or 1 if name in ("auto", "cpu", "gpu") else int(name)
+    if name not in ("auto", "cpu", "gpu") and not (name.isdigit() and int(name)):
+        raise ValueError(PROCESSES.format(given=name))
+    if not given.module and not os.path.exists(given.program):
+        raise ValueError(f"can't open file '{given.program}': no such file")
+    local = int(name) if name.isdigit() else os.cpu_count() or 1
     if not given.nnodes.isdigit():
         low, _, high = given.nnodes.partition(":")
         if low != high:
@@ -61,8 +66,10 @@ def job_of(given: argparse.Namespace) -> Job:
         address, port = address or host, port or int(number or 0) or None
     if given.standalone:
         address = port = None
-    if local < 1 or nodes < 1 or not 0 <= given.node_rank < nodes or given.max_restarts < 0:
-        raise ValueError(f"{local} processes on machine {given.node_rank} of {nodes}, {given.max_restarts} restarts")
+    if not 0 <= given.node_rank < nodes:
+        raise ValueError(f"--node-rank must be from 0 on and less than --nnodes, {nodes}, got {given.node_rank}")
+    if given.max_restarts < 0:
+        raise ValueError(f"--max-restarts must be from 0 on, got {given.max_restarts}")
     if nodes > 1 and (address is None or port is None):
         raise ValueError("a job on several machines needs --master-addr and --master-port")
     return Job(

@@ -135,6 +135,26 @@ def test_the_words_are_those_of_jax():
 # --- compiled programs
 
 
+@pytest.mark.parametrize("shown", [lambda x: x.view(2, 2), lambda x: x.detach(), lambda x: x[1:]])
+@pytest.mark.parametrize("apart_first", [True, False])
+def test_a_write_that_another_argument_would_show_is_refused(shown: Any, apart_first: bool):
+    def f(x: Any, y: Any) -> Any:
+        x.add_(1)
+        return y * 2
+
+    fast = graphc.compile(f)
+    x = torch.zeros(4, device="xla:1")
+    if apart_first:  # of the same signature
+        assert fast(x, shown(torch.ones(4, device="xla:1"))).sum().item() > 0
+    before = x.tolist()
+    with pytest.raises(graphc.errors.CaptureError, match="share memory in a way that a graph cannot express"):
+        fast(x, shown(x))
+    assert x.tolist() == before
+    assert fast(x, x).tolist() == [2 * (v + 1) for v in before]
+    read = graphc.compile(lambda x, y: x.sum() + y.sum())  # what is only read may be shared
+    assert read(x, shown(x)).item() == (x.sum() + shown(x).sum()).item()
+
+
 @pytest.mark.quick_xla
 def test_a_program_runs_where_its_inputs_lie(monkeypatch: pytest.MonkeyPatch):
     fast = graphc.compile(lambda x, y: (x * y).tanh().sum())

@@ -52,7 +52,7 @@ def test_exchanges_are_those_that_were_predicted(which: str, name: str):
         assert abs(predicted.get(kind, 0) - real.get(kind, 0)) <= case.slack, (kind, predicted, real)
 
 
-# bytes that a hand-written jax.jit step of the same model exchanges, with NamedSharding (benchmarks/sharding_jax.py)
+# bytes that a hand-written jax.jit step of the same model exchanges, with NamedSharding
 BY_HAND = {"mlp": 12612, "mlp, data x model": 6596}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.placed import Placed
 from eager.core.state import storage_of
 from eager.core.tensor import Tensor
 from eager.core.views import geometry
@@ -56,10 +57,15 @@ def overlapping(tensors: Mapping[Any, Tensor]) -> Iterator[tuple[Any, Any]]:
     """The keys of each two tensors that overlap."""
     groups: dict[int, list[Any]] = {}
     for key, tensor in tensors.items():
-        if tensor._d.__class__ is np.ndarray:
-            groups.setdefault(id(storage_of(tensor._d)), []).append(key)
+        if (memory := memory_of(tensor._d)) is not None:
+            groups.setdefault(id(memory), []).append(key)
     for keys in groups.values():
         yield from (p for p in itertools.combinations(keys, 2) if relation(*(tensors[k] for k in p)) is not None)
+
+
+def memory_of(data: Any) -> Any:
+    """What owns the memory beneath a tensor; None of a program's result, whose memory nobody else sees."""
+    return storage_of(data) if data.__class__ is np.ndarray else data.memory if data.__class__ is Placed else None
 
 
 def relation(a: Tensor, b: Tensor) -> Any:
@@ -67,8 +73,10 @@ def relation(a: Tensor, b: Tensor) -> Any:
     x, y = a._d, b._d
     if a is b:
         return "the same tensor"
-    if x.__class__ is not np.ndarray or y.__class__ is not np.ndarray or storage_of(x) is not storage_of(y):
+    if (memory := memory_of(x)) is None or memory is not memory_of(y):
         return None
+    if x.__class__ is Placed:
+        return x.steps, y.steps
     if not np.shares_memory(x, y):
         return None
     return geometry(storage_of(x), x), geometry(storage_of(x), y)

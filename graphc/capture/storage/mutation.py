@@ -16,7 +16,7 @@ from eager.engine.inplace import FILLS
 from graphc import errors
 from graphc.capture.location import user_line
 from graphc.capture.sources import Argument, Captured, MemoryOf, Owner
-from graphc.capture.storage.inputs import is_simple, relation, whole_memory
+from graphc.capture.storage.inputs import is_simple, memory_of, relation, whole_memory
 from graphc.capture.storage.memory import Memory, Place, repeats
 from graphc.ir import Symbol
 from graphc.ops import OPS
@@ -258,10 +258,9 @@ class Mutation:
     def note(self, tensor: Tensor) -> None:
         """Remember whose memory an input shows; one that has been written already shows to this input, too."""
         owner = self._state.owners[id(tensor)]
-        array = self._state.given(owner)._d
-        if array.__class__ is not np.ndarray:
-            return  # the result of a program, whose memory nobody else sees
-        self._memory_of.setdefault(id(storage_of(array)), []).append(tensor)
+        if (memory := memory_of(self._state.given(owner)._d)) is None:
+            return
+        self._memory_of.setdefault(id(memory), []).append(tensor)
         group = self._overlapping(owner)
         if any(p is not None and p.memory.version for t in group if (p := self._known_place(t))):
             self._merge(group)
@@ -276,13 +275,15 @@ class Mutation:
         None if no two overlap, and no elements of it do.
         """
         array = self._state.given(owner)._d
-        if array.__class__ is not np.ndarray:
+        if (memory := memory_of(array)) is None:
             return []
-        known = self._memory_of.get(id(storage_of(array)), [])
-        if repeats(array.shape, array.strides):
+        known = self._memory_of.get(id(memory), [])
+        if array.__class__ is np.ndarray and repeats(array.shape, array.strides):
             return known
         if len(known) < 2:
             return []
+        if array.__class__ is not np.ndarray:
+            return known
         arrays = [self._state.given(self._state.owners[id(t)])._array() for t in known]
         if any(np.shares_memory(a, b) for a, b in itertools.combinations(arrays, 2)):
             return known  # all of them: a program writes this memory as a whole
@@ -291,8 +292,9 @@ class Mutation:
     def _merge(self, tensors: list[Tensor]) -> None:
         """Let `tensors`, the inputs that show some memory, be views of it."""
         owners = [self._state.owners[id(t)] for t in tensors]
-        arrays = [self._state.given(owner)._array() for owner in owners]
-        if any(a.dtype != arrays[0].dtype for a in arrays) or not is_simple(storage_of(arrays[0])):
+        on_device = any(self._state.given(owner)._d.__class__ is not np.ndarray for owner in owners)
+        arrays = [] if on_device else [self._state.given(owner)._array() for owner in owners]
+        if on_device or any(a.dtype != arrays[0].dtype for a in arrays) or not is_simple(storage_of(arrays[0])):
             raise errors.CaptureError(errors.SHARED_MEMORY.format(used=user_line()))
         places = [self._tracer.place_of(t, self._tracer.read(t)) for t in tensors]
         merged = next((p.memory for p in places if isinstance(p.memory.origin, MemoryOf)), None)

@@ -6,9 +6,6 @@ import itertools
 from sys import getrefcount
 from typing import Any, final
 
-import numpy as np
-
-from eager.core.state import storage_of
 from eager.core.tensor import Deferred, Tensor
 from graphc.capture.program import Program
 from graphc.capture.sources import (
@@ -23,7 +20,7 @@ from graphc.capture.sources import (
     PastOf,
     Source,
 )
-from graphc.capture.storage.inputs import relation
+from graphc.capture.storage.inputs import memory_of, relation
 
 
 def given(source: Source, tensors: list[Tensor]) -> Tensor:
@@ -105,8 +102,8 @@ class Sharing:
 
 
 def _key(tensor: Tensor) -> int:
-    d = tensor._d
-    return id(storage_of(d)) if d.__class__ is np.ndarray else id(d)
+    memory = memory_of(tensor._d)
+    return id(tensor._d if memory is None else memory)
 
 
 def owner_of(source: Any) -> Any:
