@@ -14,6 +14,7 @@ import numpy as np
 from eager.core.interpreter import current_interpreter
 from eager.core.placed import is_placed
 from eager.core.tensor import Tensor
+from eager.engine.crossing import beside
 from eager.engine.language import E
 from eager.functional.static import batched
 from graphc.ops.dtypes import BOOL, INT64, is_half, is_inexact
@@ -66,7 +67,7 @@ def true_places(mask: Tensor, purpose: str) -> Tensor:
     order = E.cumsum(E.cast(mask, dtype=INT64), axis=0)
     count = number(E.sum(mask, axis=(0,), keepdims=False), purpose)
     if not count:
-        return Tensor._wrap(np.zeros(0, np.int64))
+        return beside(Tensor._wrap(np.zeros(0, np.int64)), mask)
     found = E.searchsorted(order, Tensor._wrap(np.arange(1, count + 1)), right=False)
     return E.where(E.lt(found, size), found, 0)  # where there are fewer, what comes of it is not used
 

@@ -10,6 +10,7 @@ import numpy as np
 from eager.core.dtypes import type_name
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
+from eager.engine.crossing import beside
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import axis_of, lifted, no_overload, shape_of
@@ -259,7 +260,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
         input = input if shape or not as_tuple else E.reshape(input, shape=(1,))
         if not input._d.shape:
             count = number(E.cast(E.ne(input, 0), dtype=INT64), "nonzero")
-            return Tensor._wrap(np.zeros((count, 0), np.int64))
+            return beside(Tensor._wrap(np.zeros((count, 0), np.int64)), input)
         places = nonzero_places(input, "nonzero")
         return tuple(places) if as_tuple else columns(places)
     array = input._values("aten::nonzero")
