@@ -22,6 +22,7 @@ _POLL = 0.05  # seconds
 _SETTLE = 0.5  # seconds in which a failure may turn out to be that of another process
 _LEFT = f"{DistBackendError.__module__}.{DistBackendError.__name__}"  # as a traceback ends
 FAILED = "graphc launch: rank {rank} (process {pid}) {end} after {seconds:.1f} s; the others are ended"
+NO_PROGRAM = "graphc launch: can't open file '{program}': no such file"
 AGAIN = "graphc launch: starting anew, {count} of {most}"
 STOPPED = "graphc launch: ended by {name}"
 
@@ -218,6 +219,9 @@ def _environment(job: Job, local: int, port: int, count: int) -> dict[str, str]:
 
 def run(job: Job) -> int:
     """Run a job on this machine. Returns its exit status."""
+    if not job.module and not os.path.exists(job.program):
+        print(NO_PROGRAM.format(program=job.program), file=sys.stderr)
+        return 2
 
     def stop(number: int, frame: Any) -> None:
         raise _Stopped(number)

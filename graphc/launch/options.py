@@ -50,8 +50,6 @@ def job_of(given: argparse.Namespace) -> Job:
     name = str(given.processes)
     if name not in ("auto", "cpu", "gpu") and not (name.isdigit() and int(name)):
         raise ValueError(PROCESSES.format(given=name))
-    if not given.module and not os.path.exists(given.program):
-        raise ValueError(f"can't open file '{given.program}': no such file")
     local = int(name) if name.isdigit() else os.cpu_count() or 1
     if not given.nnodes.isdigit():
         low, _, high = given.nnodes.partition(":")
