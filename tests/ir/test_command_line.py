@@ -51,12 +51,17 @@ def test_export_writes_every_format(to: str, saved: str, tmp_path: Path):
     assert expected[to] in data
 
 
-@pytest.mark.parametrize("arguments", [[], ["export", "x"], ["export", "x", "--to", "png"]])
+@pytest.mark.parametrize("arguments", [["export"], ["export", "x"], ["export", "x", "--to", "png"]])
 def test_wrong_arguments_are_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
     capsys.readouterr()
+
+
+def test_no_arguments_print_the_help(capsys: pytest.CaptureFixture[str]):
+    assert main([]) == 2
+    assert "explain" in capsys.readouterr().out
 
 
 def test_a_command_that_is_not_there_is_one_line_with_what_to_do(capsys: pytest.CaptureFixture[str]):
