@@ -34,7 +34,7 @@ _WHERE = {
     "simulate": "graphc.sharding.simulation",
     "plan": "graphc.sharding.planning",
     "lower": "graphc.lowering",
-    "compile": "graphc.compiling.compiled",
+    "compile": "graphc.compiling.decorator",
     "memory": "graphc.compiling.memory",
     "cond": "graphc.capture.flow.control",
     "switch": "graphc.capture.flow.control",

@@ -9,7 +9,7 @@ from graphc.capture.building import gradients as gradients, placeholder as place
 from graphc.capture.flow.control import cond as cond, fori_loop as fori_loop, map as map, scan as scan, switch as switch, while_loop as while_loop
 from graphc.capture.flow.microbatches import microbatched as microbatched
 from graphc.capture.trace import trace as trace
-from graphc.compiling.compiled import compile as compile
+from graphc.compiling.decorator import compile as compile
 from graphc.compiling.disable import disable as disable, enable as enable
 from graphc.compiling.memory import memory as memory
 from graphc.explaining.explanation import explain as explain

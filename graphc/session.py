@@ -15,6 +15,7 @@ from graphc.capture.sources import Argument, Captured, Computed, Effect
 from graphc.capture.symbolic_program import derived, sizes_of_shapes
 from graphc.capture.tree import Slot, leaves_of, map_leaves
 from graphc.execution.runner import CheckFailed, Runner
+from graphc.execution.target import Target
 from graphc.ir import INPUT
 from graphc.ops.aval import Aval
 from graphc.ops.dims import is_dim
@@ -181,7 +182,7 @@ class Function:
             program = derived(
                 self._program, sizes_of_shapes(zip(self._shapes, (t._d.shape for t in tensors), strict=True))
             )
-            found = self._runners[key] = Runner(program, tensors, self._device, Settings(self._strict))
+            found = self._runners[key] = Runner(program, tensors, Target(Settings(self._strict), self._device))
         return found
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from compare.modes import Mode
 from eager import autograd
 from eager.core.tensor import Tensor
 from graphc.capture.tree import tensors_of
-from graphc.compiling.compiled import compile
+from graphc.compiling.decorator import compile
 from graphc.ir import Graph, Ref
 from graphc.lowering import block, lower
 from graphc.lowering.reference import ReverseMode

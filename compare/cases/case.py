@@ -20,7 +20,7 @@ from eager.core.tensor import Tensor
 from graphc.capture import GradOf
 from graphc.capture.storage.sharing import owner_of
 from graphc.capture.tree import Slot
-from graphc.compiling.compiled import compile
+from graphc.compiling.decorator import compile
 from graphc.ir import Graph
 from graphc.passes import optimize
 from graphc.passes.pipeline import Pass, default_passes

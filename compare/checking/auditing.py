@@ -14,7 +14,7 @@ from compare.judging.tolerance import Verdict, same_bits
 from compare.locating.culprit import Culprit
 from compare.locating.surroundings import STALE
 from compare.modes import COMPILED, EAGER
-from graphc.compiling.compiled import compile
+from graphc.compiling.decorator import compile
 
 
 def audit(fn: Callable[..., Any], *args: Any, seed: int = 0, **kwargs: Any) -> Report:

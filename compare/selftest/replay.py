@@ -22,7 +22,7 @@ from compare.locating.culprit import Culprit
 from compare.locating.surroundings import RANDOM, STALE, STATE, without_chance
 from eager.core.tensor import Tensor
 from eager.rng.sampling import default_generator
-from graphc.compiling.compiled import compile
+from graphc.compiling.decorator import compile
 from graphc.ops.aval import aval_of
 
 Compile = Callable[[Callable[..., Any]], Callable[..., Any]]

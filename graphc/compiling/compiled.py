@@ -1,22 +1,20 @@
-"""`graphc.compile`: a function that is traced at its first call with each signature, and runs as one XLA program."""
+"""A function that is traced at its first call with each signature, and runs as one XLA program."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
 import functools
-import inspect
 import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, final, overload
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, final, overload
 
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.meta import is_meta
 from eager.core.tensor import Tensor
-from eager.nn import Module
 from eager.profiling.instruments import instruments
 from graphc import errors, forking, logs
 from graphc.capture.building import building_of, outside
@@ -30,19 +28,15 @@ from graphc.compiling.disable import switch
 from graphc.compiling.dynamic_shapes import DynamicShapes, Family
 from graphc.compiling.explanation import CompiledExplanation, explanation
 from graphc.compiling.fast_call import MISS, FastCall, fast_call
-from graphc.compiling.module import CompiledModule
+from graphc.compiling.options import AUTO, Options
 from graphc.compiling.paths import Paths
 from graphc.compiling.profiling import instrument
-from graphc.compiling.sharded import Shardings
 from graphc.compiling.signature import Call, Signatures, difference
 from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
-from graphc.footprint.sizes import budget_of
+from graphc.execution.target import Target
 from graphc.ir.graph import Graph
-from graphc.lowering import BACKENDS
-from graphc.passes import Settings, settings_for
-from graphc.passes.settings import USUAL
 from graphc.sharding.propagation import annotated
 
 Path = tuple[bytes, ...]  # the values of the first decisions of a call
@@ -50,7 +44,6 @@ P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-M = TypeVar("M", bound=Module)
 TRACED = "%s: %d nodes, traced in %.0f ms, optimized in %.0f ms"
 AGAIN = 2  # times that a call is traced anew because XLA has rounded otherwise than NumPy does in the trace
 
@@ -62,21 +55,12 @@ class Compiled(Generic[P, R_co]):
     `graph` is the graph of the latest call's program, `explain()` says what was compiled and why.
     """
 
-    def __init__(
-        self, fn: Callable[P, R_co], device: str | None, settings: Settings, dynamic: bool | None,
-        max_retraces: int | None, backend: str = "jax", memory: int | float | None = None,
-        shardings: Shardings | None = None,
-    ):  # fmt: skip
+    def __init__(self, fn: Callable[P, R_co], options: Options):
         self._fn = fn
-        self._options = device, settings, dynamic, max_retraces, backend, memory, shardings
-        self._memory, self._shardings = memory, shardings
+        self._options = options
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
-        self._device = device
-        self._settings = settings
-        self._backend = backend
-        self._max_retraces = max_retraces
         self._signatures = Signatures()
-        self._shapes = DynamicShapes(dynamic)
+        self._shapes = DynamicShapes(options.dynamic)
         self._paths = Paths(self.__name__)
         self._specializations = Specializations()
         self._lifted = LiftedPlaces()
@@ -84,7 +68,7 @@ class Compiled(Generic[P, R_co]):
         self._writing = forking.renewed(threading.RLock())  # held while a program runs that changes something
         self._latest: Specialization | None = None
         self._fast_call: FastCall | None = None  # the short way to the latest, once it has run a second time
-        self._waiting = Waiting() if backend == "auto" else None
+        self._waiting = Waiting() if options.backend == AUTO else None
         self._log: list[str] = []  # why each program was made
         functools.update_wrapper(self, fn, updated=())
 
@@ -163,20 +147,20 @@ class Compiled(Generic[P, R_co]):
         self._put_first(made)
         return made
 
-    def _runner(
-        self, program: Program, tensors: list[Tensor], backend: str = "", call: Call | None = None
-    ) -> Runner:  # fmt: skip
-        wanted = backend or ("numpy" if self._backend == "auto" else self._backend)
+    def _runner(self, program: Program, tensors: list[Tensor], backend: str = "", call: Call | None = None) -> Runner:
+        options = self._options
+        wanted = backend or ("numpy" if options.backend == AUTO else options.backend)
         if program.device is not None:
             wanted = "jax"
         placed = None
-        if self._shardings is not None and call is not None:
-            program, placed = self._shardings.placed(self._fn, program, call)
-        return Runner(program, tensors, self._device, self._settings, wanted, self._memory, placed)
+        if options.shardings is not None and call is not None:
+            program, placed = options.shardings.placed(self._fn, program, call)
+        target = Target(options.settings, options.device, wanted, options.memory, placed)
+        return Runner(program, tensors, target)
 
     def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
         """Let a new program change its backend, if it may."""
-        if self._backend == "auto" and made.program.device is None:
+        if self._options.backend == AUTO and made.program.device is None:
             made.choice = Choice(made.runner, made.program, functools.partial(self._runner, backend="jax"))
 
     def _ask(self, found: Specialization, call: Call) -> None:
@@ -270,10 +254,9 @@ class Compiled(Generic[P, R_co]):
     def _specialized(self, call: Call, path: Path, drawn: Drawn) -> Specialization:
         """A new program for this call. `drawn` gets what the trace has drawn."""
         reason, known = self._reason(call), self._specializations
-        if reason and self._max_retraces is not None and len(self._log) > self._max_retraces:
-            raise errors.RetraceError(
-                errors.TOO_MANY_RETRACES.format(name=self.__name__, most=self._max_retraces, reason=reason)
-            )
+        most = self._options.max_retraces
+        if reason and most is not None and len(self._log) > most:
+            raise errors.RetraceError(errors.TOO_MANY_RETRACES.format(name=self.__name__, most=most, reason=reason))
         if path:
             others = [s for s in known.of(call.signature) if s.program.checks.decisions and s.holds(call.tensors)]
             self._paths.check(call.signature, others, path)
@@ -343,7 +326,7 @@ class Compiled(Generic[P, R_co]):
     def graph(self) -> Graph:
         """The optimized graph of the latest call. Raises RuntimeError before the first."""
         program = self._last().runner.forward
-        return program.graph if self._shardings is None else annotated(program.graph, program.layout)
+        return program.graph if self._options.shardings is None else annotated(program.graph, program.layout)
 
     @property
     def source(self) -> str:
@@ -372,128 +355,17 @@ class Compiled(Generic[P, R_co]):
             return getattr(self._fn, name)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled[P, R_co]:
-        return Compiled(copy.deepcopy(self._fn, memo), *self._options)
+        return Compiled(copy.deepcopy(self._fn, memo), self._options)
 
     def __reduce__(self) -> Any:
         """By name, as functions are pickled, if it is what its module has there; else by what it compiles."""
         found: Any = sys.modules.get(getattr(self, "__module__", ""))
         for name in (qualified := getattr(self, "__qualname__", "")).split("."):
             found = getattr(found, name, None)
-        return qualified if found is self else (Compiled, (self._fn, *self._options))
+        return qualified if found is self else (Compiled, (self._fn, self._options))
 
     def __repr__(self) -> str:
         return f"<graphc.compile({getattr(self._fn, '__qualname__', self._fn)!s})>"
 
 
 instruments.append(instrument(Compiled))
-
-
-class Decorator(Protocol):
-    """What `graphc.compile` returns where it gets options only."""
-
-    @overload
-    def __call__(self, fn: M, /) -> M: ...
-
-    @overload
-    def __call__(self, fn: Callable[P, R], /) -> Compiled[P, R]: ...
-
-
-@overload
-def compile(
-    fn: M, *, device: str | None = None, strict: bool = False, level: int = USUAL, without: str | Collection[str] = (),
-    dynamic: bool | None = None, max_retraces: int | None = None, backend: str = "jax",
-    memory: int | float | str | None = None, mesh: Any = None, in_shardings: Any = None, out_shardings: Any = None,
-    state_shardings: Any = None,
-) -> M: ...  # fmt: skip
-@overload
-def compile(
-    fn: Callable[P, R], *, device: str | None = None, strict: bool = False, level: int = USUAL,
-    without: str | Collection[str] = (), dynamic: bool | None = None, max_retraces: int | None = None,
-    backend: str = "jax", memory: int | float | str | None = None, mesh: Any = None, in_shardings: Any = None,
-    out_shardings: Any = None, state_shardings: Any = None,
-) -> Compiled[P, R]: ...  # fmt: skip
-@overload
-def compile(
-    fn: None = None, *, device: str | None = None, strict: bool = False, level: int = USUAL,
-    without: str | Collection[str] = (), dynamic: bool | None = None, max_retraces: int | None = None,
-    backend: str = "jax", memory: int | float | str | None = None, mesh: Any = None, in_shardings: Any = None,
-    out_shardings: Any = None, state_shardings: Any = None,
-) -> Decorator: ...  # fmt: skip
-def compile(
-    fn: Callable[..., Any] | None = None,
-    *,
-    device: str | None = None,
-    strict: bool = False,
-    level: int = USUAL,
-    without: str | Collection[str] = (),
-    dynamic: bool | None = None,
-    max_retraces: int | None = None,
-    backend: str = "jax",
-    memory: int | float | str | None = None,
-    mesh: Any = None,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
-    state_shardings: Any = None,
-) -> Any:
-    """A function that does what `fn` does, as one XLA program for each signature of its arguments.
-
-    At the first call with new shapes, dtypes or Python values `fn` is traced (see `graphc.trace`), optimized and
-    compiled; later calls run the program. Tensors that `fn` reaches by itself are read anew at each call and receive
-    gradients; in-place writes, `.grad` and random draws happen as in eager mode. Gradients flow through the results.
-    Python values that `fn` reads (globals, attributes, options) are guarded: after a change it is traced again. Where
-    Python branches on the values of tensors, each path is traced when it is first taken, at most 64 of them.
-    Usable as a decorator, on functions, methods and modules.
-
-    device        "cpu", "gpu" or None for JAX's default
-    strict        only rewrites that keep every bit, and an XLA that keeps values; slower
-    level, without  how much the optimizer does, and what it leaves out: see `graphc.optimize`
-    dynamic       True: one trace for any size of the first dims of the arguments, as far as Python does not ask for
-                  them (`if len(x) > 10` holds on one side, a loop over them for one size); None: from the second size
-                  on; False: a trace for each size
-    max_retraces  how often `fn` may be traced after the first time; RetraceError, with the reason, beyond that
-    backend       "jax"; "numpy": the optimized graph as straight-line NumPy, which takes milliseconds to make and runs
-                  small programs faster; or "auto": NumPy until XLA has paid for its compilation (the last bits change
-                  then), and eager for further signatures until tracing has; XLA alone with `strict` or another device
-    mesh          the devices to run on together, and
-    in_shardings, out_shardings, state_shardings  where arguments, results and other tensors lie on them: see
-                  docs/sharding.md
-    memory        what each program may take: bytes, "2GiB", or a fraction of what it takes by itself. Values are
-                  computed again rather than kept until it fits; MemoryBudgetError, with the least that was found,
-                  before anything runs, if it cannot. `explain()` says what that costs
-
-    >>> import eager as torch, graphc
-    >>> @graphc.compile
-    ... def f(x):
-    ...     return (x * x).sum()
-    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
-    >>> f(x).backward()
-    >>> x.grad
-    tensor([2., 4.])
-    """
-    settings = settings_for(strict, level, without)
-    if fn is None:
-        return functools.partial(
-            compile, device=device, strict=strict, level=level, without=without, dynamic=dynamic,
-            max_retraces=max_retraces, backend=backend, memory=memory, mesh=mesh, in_shardings=in_shardings,
-            out_shardings=out_shardings, state_shardings=state_shardings,
-        )  # fmt: skip
-    budget = None if memory is None else budget_of(memory)
-    if backend not in BACKENDS and backend != "auto":
-        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, auto, got {backend!r}")
-    shardings = Shardings.of(mesh, in_shardings, out_shardings, state_shardings)
-    if shardings is not None and backend == "numpy":
-        raise ValueError("backend 'numpy' computes on one device, not on a mesh")
-    if backend == "auto" and (shardings is not None or strict or device not in (None, "cpu")):
-        backend = "jax"
-    if budget is not None and backend != "jax":
-        raise ValueError(f"memory= is a budget for programs of XLA, and backend {backend!r} is not")
-    if backend == "numpy" and device not in (None, "cpu"):
-        raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
-    if not callable(fn):
-        raise TypeError(f"graphc.compile expects a callable, got {type(fn).__name__}")
-    if inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
-        raise errors.CaptureError(errors.RUNS_IN_PARTS.format(name=getattr(fn, "__name__", type(fn).__name__)))
-    if budget is not None and shardings is not None:
-        raise ValueError("memory= is a budget for programs of one device, not for those on a mesh")
-    compiled = Compiled(fn, device, settings, dynamic, max_retraces, backend, budget, shardings)
-    return CompiledModule(fn, compiled) if isinstance(fn, Module) else compiled

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphc.compiling.compiled import Compiled, compile
+from graphc.compiling.compiled import Compiled
+from graphc.compiling.decorator import compile
 from graphc.footprint.liveness import liveness
 from graphc.footprint.report import Memory, ProgramMemory, described
 from graphc.ir import Graph

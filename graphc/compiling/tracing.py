@@ -16,7 +16,7 @@ from graphc.capture.symbolic_program import SymbolicProgram
 from graphc.capture.trace import capture, forget
 from graphc.compiling.dynamic_shapes import DynamicShapes
 from graphc.compiling.signature import Call
-from graphc.execution.runner import abandon
+from graphc.execution.abandoned import abandon
 
 
 class Traced(NamedTuple):

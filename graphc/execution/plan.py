@@ -52,7 +52,8 @@ class Services(NamedTuple):
 
     executable  the XLA program
     unsealed    the array of a tensor that was made in inference mode, or lies in a pack
-    join        (results, arrays, outputs, tensors): gives live results their tape node, which it returns
+    join        (results, arrays, outputs, tensors): gives live results, if there are any, their tape node;
+                which it returns
     failed      (exception): raises another one if it is a check of the program that has failed
     stopped     what a check that has failed raises
     refused     the exception for a precheck that has failed
@@ -63,7 +64,7 @@ class Services(NamedTuple):
 
     executable: Any
     unsealed: Callable[[Any], np.ndarray]
-    join: Callable[..., Any]
+    join: Callable[..., Any] | None
     failed: Callable[[Exception], None]
     stopped: tuple[type[Exception], ...]
     refused: type[Exception]

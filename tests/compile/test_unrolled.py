@@ -14,7 +14,7 @@ from graphc import errors
 from graphc.capture import unrolling
 from graphc.compiling import compiled as compiling
 from graphc.compiling import paths
-from graphc.passes import Settings
+from graphc.compiling.options import Options
 from tests.work import lines_run
 
 COUNTS = 300
@@ -260,7 +260,7 @@ LEGITIMATE = {
 @pytest.mark.parametrize("name", LEGITIMATE)
 def test_what_is_no_loop_on_values_is_not_refused(name: str) -> None:
     function, arguments = LEGITIMATE[name]
-    graph = compiling.Compiled(function, None, Settings(), False, None)
+    graph = compiling.Compiled(function, Options(dynamic=False))
     with pytest.MonkeyPatch.context() as patch:  # what XLA makes of it is of no interest
         patch.setattr(compiling, "Runner", Halted)
         with pytest.raises(Reached):

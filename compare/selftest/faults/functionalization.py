@@ -23,7 +23,7 @@ from graphc.capture.storage.mutation import Mutation
 from graphc.capture.storage.results import Results
 from graphc.capture.tracer import Tracer
 from graphc.execution import call_code, steps
-from graphc.execution.runner import Runner
+from graphc.execution.gradients import Gradients
 from graphc.ops import OPS
 
 LAYER = "functionalization"
@@ -121,12 +121,10 @@ def _completed(value: float) -> Callable[[Any], Any]:
     """Gradients that have not arrived have this value."""
 
     def planted(sound: Any) -> Any:
-        def shares(self: Runner, node: Any, g: Any) -> Any:
+        def shares(self: Gradients, node: Any, g: Any) -> Any:
             if isinstance(g, list):
-                outputs = [self.plan.outputs[k] for k in self.plan.live]
-                g = [
-                    np.full(about[0], value, about[1]) if d is None else d for d, about in zip(g, outputs, strict=True)
-                ]
+                pairs = zip(g, self.avals, strict=True)
+                g = [np.full(aval.shape, value, aval.dtype) if d is None else d for d, aval in pairs]
             return sound(self, node, g)
 
         return shares
@@ -180,8 +178,9 @@ FAULTS: tuple[Fault, ...] = (
     _fault("Python attributes are not written", lambda: attribute(Environment, "written", lambda self: []),
            session(stateful.counting)),
     _fault("results have no history", wrapped(Autograd, "history", _histories_lost), program(stateful.used_twice, X)),
-    _fault("missing cotangents are ones", wrapped(Runner, "shares", _completed(1.0)), session(stateful.one_of_two)),
-    _fault("missing cotangents are zeros", wrapped(Runner, "shares", _completed(0.0)), program(stateful.apart, X, Y)),
+    _fault("missing cotangents are ones", wrapped(Gradients, "shares", _completed(1.0)), session(stateful.one_of_two)),
+    _fault("missing cotangents are zeros", wrapped(Gradients, "shares", _completed(0.0)),
+           program(stateful.apart, X, Y)),
     _fault("of several shares of a gradient the last", lambda: attribute(reverse, "_add", _last_share),
            program(stateful.used_twice, X)),
 )  # fmt: skip

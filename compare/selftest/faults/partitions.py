@@ -14,8 +14,8 @@ from compare.selftest.planting import Plant, wrapped
 from compare.selftest.trials import numbers, program
 from eager.core import tape
 from graphc.execution import partition
+from graphc.execution.gradients import Gradients
 from graphc.execution.partition import Split
-from graphc.execution.runner import Runner
 from graphc.ir import Ref
 
 LAYER = "partition"
@@ -62,19 +62,19 @@ def _saved_reversed(parts: Split) -> Split:
 def _rounded(sound: Any) -> Any:
     """Residuals are kept in 16 bits."""
 
-    def shares(self: Runner, node: tape.Node, g: Any) -> Any:
-        runner, residuals, *rest = node[tape.SAVED]
+    def shares(self: Gradients, node: tape.Node, g: Any) -> Any:
+        own, residuals, *rest = node[tape.SAVED]
         kept = [np.asarray(a) for a in residuals]
         short = [a.astype(np.float16).astype(a.dtype) if a.dtype == np.float32 else a for a in kept]
         changed = [*node]
-        changed[tape.SAVED] = [runner, short, *rest]
+        changed[tape.SAVED] = [own, short, *rest]
         return sound(self, changed, g)
 
     return shares
 
 
 def _reversed_gradients(sound: Any) -> Any:
-    def shares(self: Runner, node: tape.Node, g: Any) -> Any:
+    def shares(self: Gradients, node: tape.Node, g: Any) -> Any:
         found = sound(self, node, g)
         return [(parent, d) for (parent, _), (_, d) in zip(found, found[::-1], strict=True)]
 
@@ -82,7 +82,7 @@ def _reversed_gradients(sound: Any) -> Any:
 
 
 def _reversed_cotangents(sound: Any) -> Any:
-    def shares(self: Runner, node: tape.Node, g: Any) -> Any:
+    def shares(self: Gradients, node: tape.Node, g: Any) -> Any:
         return sound(self, node, g[::-1] if isinstance(g, list) else g)
 
     return shares
@@ -111,8 +111,8 @@ FAULTS: tuple[Fault, ...] = (
     _fault("inputs for backward in reverse order", _split(_saved_reversed), _PLAIN),
     _fault("inputs for backward are of another shape", _split(_saved_reversed), _compiled(
         lambda x, y: (x @ y).sin() * x, _square, numbers(3, seed=6))),
-    _fault("gradients in reverse order", wrapped(Runner, "shares", _reversed_gradients), _PLAIN),
-    _fault("cotangents in reverse order", wrapped(Runner, "shares", _reversed_cotangents),
+    _fault("gradients in reverse order", wrapped(Gradients, "shares", _reversed_gradients), _PLAIN),
+    _fault("cotangents in reverse order", wrapped(Gradients, "shares", _reversed_cotangents),
            _compiled(lambda x, y: (x.sin() * y, (y.cos() * x) @ x), _square, _other)),
-    _fault("residuals rounded to 16 bits", wrapped(Runner, "shares", _rounded), _KEPT),
+    _fault("residuals rounded to 16 bits", wrapped(Gradients, "shares", _rounded), _KEPT),
 )  # fmt: skip

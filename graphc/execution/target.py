@@ -1,0 +1,48 @@
+"""What a program is made for: the device or mesh, the backend, the optimizer's settings and a budget of memory."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, final
+
+from graphc.execution.on_mesh import OnMesh
+from graphc.ir import Graph
+from graphc.lowering import lower, unsuitable
+from graphc.passes import Settings
+from graphc.passes.settings import PACKS
+from graphc.rewrite import REASSOCIATES
+from graphc.sharding.layout import Layout
+
+
+@final
+class Target(NamedTuple):
+    """settings  of the optimizer
+    device    "cpu", "gpu", ..., or None for JAX's default
+    backend   "jax", or "numpy" where that is suitable
+    memory    bytes that a program may take, or a fraction of what it takes by itself
+    on_mesh   where its arrays lie on a mesh of devices
+    """
+
+    settings: Settings = Settings()
+    device: str | None = None
+    backend: str = "jax"
+    memory: int | float | None = None
+    on_mesh: OnMesh | None = None
+
+    def suiting(self, graph: Graph) -> tuple[Target, str]:
+        """The target for `graph`: XLA, and why, if NumPy is wanted and not suitable."""
+        why = unsuitable(graph) if self.backend == "numpy" else ""
+        return (self._replace(backend="jax"), why) if why else (self, "")
+
+    def lower(self, graph: Graph, layout: Layout | None = None, **options: Any) -> Any:
+        """The program of `graph`; options: as of `graphc.lowering.lower`."""
+        settings = self.settings
+        return lower(
+            graph, self.device, strict=settings.strict, without=settings.not_lowered, backend=self.backend,
+            mesh=layout, **options,
+        )  # fmt: skip
+
+    @property
+    def packs(self) -> bool:
+        """Whether small state may lie together in one buffer."""
+        alone = self.backend == "jax" and self.device is None and self.on_mesh is None
+        return alone and self.settings.allow(PACKS, REASSOCIATES)
