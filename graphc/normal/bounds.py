@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class Exhausted(Exception):
+    """A search has done as much work as it may."""
+
+
 class Bounds(NamedTuple):
     """Of one search.
 
@@ -12,15 +16,25 @@ class Bounds(NamedTuple):
     worth    the share of the graph's cost that a region must have to be looked at, and that its form must save
     hopeful  what a usual choice of atoms may cost at most, for others to be tried
     tries    choices of atoms for a region, beside the usual ones
-    work     nodes of all regions, each as often as it is tried; beside one for each node of the graph
+    work     units of work of the whole search, beside `PER_NODE` for each node of the graph
+    attempt  units of one choice of atoms, beside `PER_NODE` for each node of the region
     """
 
     enough: float = 0.9
     worth: float = 0.002
     hopeful: float = 0.92
     tries: int = 16
-    work: int = 1000
+    work: int = 300_000
+    attempt: int = 100_000
 
+
+# units of work, each some 0.3 us of a processor of 2021: a pair of subsets of factors that is compared, and
+PER_NODE = 500
+PLAN = 100  # an order of products
+KEY = 60  # what products have in common
+WRITTEN = 300  # a term that is written as nodes
+LIFTED = 100  # a term of a node's form
+FACTORED = 60  # a term that may have a factor in common
 
 BOUNDS = Bounds()
-WIDER = Bounds(enough=0.99, worth=0.0, hopeful=1.0, tries=64, work=20_000)
+WIDER = Bounds(enough=0.99, worth=0.0, hopeful=1.0, tries=64, work=8_000_000, attempt=2_000_000)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, final
 
 from graphc.ir import Builder, Symbol
 from graphc.normal.affine import Index, Unsolved, flat, label
+from graphc.normal.bounds import WRITTEN
 from graphc.normal.form import Factor, Form, Number, Term
 from graphc.normal.layout import Piece, laid, padded
 from graphc.normal.plan import Memory, Step, planned, size
@@ -88,6 +89,7 @@ class _Writer:
 
     def written(self, atoms: Mapping[int, Symbol], shape: Sequence[int]) -> Piece:
         term = self._term
+        self._memory.charge(WRITTEN)
         parts = [self._view(atoms[f.atom], f) for f in term.factors]
         out = frozenset([k for p in term.places for k in p.labels])
         if not parts:
@@ -108,13 +110,12 @@ class _Writer:
 
     def _step(self, step: Step, parts: Sequence[Labelled], order: Sequence[int]) -> Labelled:
         """The product of a step; or the one that is there already."""
-        made = self._memory.made
         if not step.parts:
-            array, numbers = made[step.key]
+            array, numbers = self._memory.made[step.key]
             return Labelled(array, tuple([step.names[k] for k in numbers]))
         part = self._product([parts[k] for k in step.parts], step.labels, order)
         if step.key is not None:
-            made[step.key] = part.array, tuple([step.names.index(k) for k in part.labels])
+            self._memory.keep(step.key, part.array, tuple([step.names.index(k) for k in part.labels]))
         return part
 
     def _scaled(self, part: Labelled) -> Labelled:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from graphc.normal.affine import Index, Unsolved, label
+from graphc.normal.bounds import FACTORED
 from graphc.normal.form import Factor, Form, Term, collected, tidy
 from graphc.normal.plan import planned
 from graphc.rewrite.cost import WRITE
@@ -24,17 +25,21 @@ class _Common(NamedTuple):
 MOST_FACTORS = 7  # of terms from which common ones are taken out: each try is a plan
 
 
-def factored(form: Form, name: Callable[[Form], int]) -> Form:
+def factored(form: Form, name: Callable[[Form], int], charge: Callable[[int], None] | None = None) -> Form:
     """`form` with factors that terms have in common taken out, as far as that pays.
 
-    name: gives an atom to a sum that is left in brackets
+    name: gives an atom to a sum that is left in brackets; charge: counts the work
     """
-    while (shorter := _shorter(form, name)) is not None:
+    while (shorter := _shorter(form, name, charge or _nothing)) is not None:
         form = shorter
     return form
 
 
-def _shorter(form: Form, name: Callable[[Form], int]) -> Form | None:
+def _nothing(units: int) -> None:
+    pass
+
+
+def _shorter(form: Form, name: Callable[[Form], int], charge: Callable[[int], None]) -> Form | None:
     """With the factor taken out that saves most."""
     groups: dict[Any, dict[Term, _Common]] = {}
     for t in form.terms if len(form.terms) > 1 else ():
@@ -46,6 +51,7 @@ def _shorter(form: Form, name: Callable[[Form], int]) -> Form | None:
     most, best = 0.0, None
     for group in groups.values():
         if len(group) > 1:
+            charge(2 * FACTORED * len(group))
             inner, outer = _taken_out([*group.values()], None)
             try:
                 before = _cost(Form(form.shape, tuple(group)))

@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from graphc.ir import Graph, Node
 from graphc.normal.affine import Equations, Index, Unsolved
+from graphc.normal.bounds import LIFTED
 from graphc.normal.form import Algebra, Factor, Form, Term, atom, collected, tidy
+from graphc.normal.plan import MOST_FACTORS
 
 _NUMBERS = frozenset([int])  # what sizes are that are not symbolic
 
@@ -103,16 +105,22 @@ def forms(graph: Graph) -> dict[int, Form]:
     return forms_of(graph.nodes, graph.nodes)
 
 
+def _is_plannable(form: Form) -> bool:
+    return len(form.terms) <= MOST_TERMS and all(len(t.factors) <= MOST_FACTORS for t in form.terms)
+
+
 Known = dict[tuple[int, ...], tuple[tuple[Form, ...], Form]]
 
 
 def forms_of(
-    some: Mapping[int, Node], nodes: Mapping[int, Node], atoms: Collection[int] = (), known: Known | None = None
-) -> dict[int, Form]:
+    some: Mapping[int, Node], nodes: Mapping[int, Node], atoms: Collection[int] = (), known: Known | None = None,
+    charge: Callable[[int], None] | None = None,
+) -> dict[int, Form]:  # fmt: skip
     """The forms of `some` nodes, in order; what they read besides is atoms.
 
     atoms  those of them that are to be taken as they are by the others
     known  forms of earlier calls, by node and the operands' forms
+    charge counts the work
     """
     known = {} if known is None else known
     algebra = Algebra()
@@ -138,6 +146,8 @@ def forms_of(
             key = (id, len(given), *map(builtins.id, given))
             if key not in known:  # which keeps the operands' forms alive
                 form = _lifted_somehow(algebra, node, nodes, given, as_atom)
-                known[key] = given, form if len(form.terms) <= MOST_TERMS else as_atom(id)
+                if charge is not None:
+                    charge(LIFTED * len(form.terms))
+                known[key] = given, form if _is_plannable(form) else as_atom(id)
             own[id] = known[key][1]
     return own

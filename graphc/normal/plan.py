@@ -5,13 +5,15 @@ The cost is that of graphc.rewrite.cost: of what is summed up, and of writing wh
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 from graphc.normal.affine import Unsolved
+from graphc.normal.bounds import KEY, PLAN, Exhausted
 from graphc.normal.form import Factor
 from graphc.rewrite.cost import PRODUCT_RATE, WRITE
 
@@ -20,11 +22,14 @@ MOST_KEYED = 8  # factors of a term whose products are compared with others
 MOST_ORDERS = 24  # of the same atom's factors, to be compared
 
 
+Atoms = tuple[int, ...]
+
+
 class Step(NamedTuple):
     """A product of parts: numbers of factors, or of steps before this one (behind the factors); the labels it keeps.
 
     Without parts it is there already, with other labels.
-    key    what identifies it, if anything asks
+    key    what identifies it, if anything asks: see `_Alike.key`
     names  the labels in the order in which the key numbers them
     """
 
@@ -46,60 +51,89 @@ def size(labels: frozenset[int], sizes: Sequence[int]) -> int:
     return math.prod([sizes[k] for k in labels])
 
 
-def product_cost(a: frozenset[int], b: frozenset[int], kept: frozenset[int], sizes: Sequence[int]) -> float:
-    """Of one product, which sums over the labels that it does not keep."""
-    whole, written = size(a | b, sizes), size(kept, sizes)
-    if kept == a | b:
-        return whole + WRITE * written
-    if a == b:
-        return 2 * whole + WRITE * written
-    return max(2 * whole / PRODUCT_RATE, size(a, sizes) + size(b, sizes)) + WRITE * written
-
-
 @final
 class Memory:
     """What terms have in common: products of some of their factors that are equal but for the names of labels.
 
     made   by key, those that have been computed: an array, and the number in the key of the label of each axis
     forms  of nodes that have been lifted
-    most   pairs of subsets of factors that may be compared, in all; then terms are Unsolved
+    left   units of work that may still be done; then `charge` raises Exhausted
     """
 
     def __init__(self, most: float = math.inf) -> None:
-        self._left = most
+        self.left = most
+        self._until = -math.inf
         self.made: dict[Any, tuple[Any, tuple[int, ...]]] = {}
-        self._popular: Counter[Any] = Counter()
+        self._of_atoms: dict[Atoms, list[tuple[int, _Alike, int]]] = {}  # term number, its products, a subset
+        self._atoms_made: set[Atoms] = set()  # of what has been made, or was meanwhile
+        self._popular: dict[Atoms, Counter[Any]] = {}  # in how many terms each product of these atoms is
         self._alike: dict[tuple[Any, ...], _Alike] = {}
         self.forms: dict[Any, Any] = {}
 
     def begin(self, terms: Iterable[tuple[Sequence[Factor], frozenset[int], Sequence[int]]]) -> None:
-        """Count what will be in several of these terms; nothing has been made."""
+        """Note what will be in these terms; nothing has been made."""
         self.made.clear()
+        self._atoms_made.clear()
+        self._of_atoms.clear()
         self._popular.clear()
-        for factors, out, sizes in terms:
-            self._popular.update(set(self.alike(factors, out, sizes).keys()))
+        for k, (factors, out, sizes) in enumerate(terms):
+            alike = self.alike(factors, out, sizes)
+            for subset, atoms in alike.products():
+                self._of_atoms.setdefault(atoms, []).append((k, alike, subset))
 
     def alike(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) -> _Alike:
         """The products of subsets of the factors of a term."""
         term = tuple(factors), out, tuple(sizes)
         found = self._alike.get(term)
         if found is None:
-            found = self._alike[term] = _Alike(factors, out, sizes)
+            found = self._alike[term] = _Alike(factors, out, sizes, self.charge)
         return found
 
-    def charge(self, pairs: int) -> None:
-        """Count the work of a plan. Raises Unsolved if there has been enough."""
-        self._left -= pairs
-        if self._left < 0:
-            raise Unsolved
+    def keep(self, key: Any, array: Any, numbers: tuple[int, ...]) -> None:
+        """Note what has been made."""
+        self.made[key] = array, numbers
+        self._atoms_made.add(key[0])
 
-    def is_needed(self, key: Any) -> bool:
+    def charge(self, units: int) -> None:
+        """Count work that is about to be done. Raises Exhausted if there has been enough."""
+        self.left -= units
+        if self.left < self._until:
+            raise Exhausted
+
+    @contextlib.contextmanager
+    def limited(self, units: int) -> Iterator[None]:
+        """A part of the work, which may take so many units."""
+        self._until = self.left - units
+        try:
+            yield
+        finally:
+            self._until = -math.inf
+
+    def is_needed(self, alike: _Alike, subset: int) -> bool:
         """Whether a product is there, or occurs in a term."""
-        return key in self.made or key in self._popular
+        atoms = alike.atoms(subset)
+        if atoms not in self._atoms_made and atoms not in self._of_atoms:
+            return False
+        key, _ = alike.key(subset)
+        return key in self.made or self._count(key) > 0
+
+    def common(self, alike: _Alike, subset: int) -> Any:
+        """The key of a product that may be there, or in several terms, as its atoms tell; else None."""
+        atoms = alike.atoms(subset)
+        may = atoms in self._atoms_made or len(self._of_atoms.get(atoms, ())) > 1
+        return alike.key(subset)[0] if may else None
 
     def sharers(self, key: Any) -> int:
         """In how many terms a product occurs."""
-        return max(self._popular[key], 1)
+        return 1 if key is None else max(self._count(key), 1)
+
+    def _count(self, key: Any) -> int:
+        atoms = key[0]
+        known = self._popular.get(atoms)
+        if known is None:
+            found = {(k, alike.key(subset)[0]) for k, alike, subset in self._of_atoms.get(atoms, ())}
+            known = self._popular[atoms] = Counter([own for _, own in found])
+        return known[key]
 
 
 def planned(whole: Sequence[Factor], out: frozenset[int], sizes: Sequence[int], memory: Memory | None = None) -> Plan:
@@ -119,8 +153,7 @@ def planned(whole: Sequence[Factor], out: frozenset[int], sizes: Sequence[int], 
     if not lone or not 1 < n <= MOST_KEYED:
         return plan
     # what others need before these are summed up
-    key, _ = memory.alike(whole, out | lone, sizes).key((1 << n) - 1)
-    if not memory.is_needed(key):
+    if not memory.is_needed(memory.alike(whole, out | lone, sizes), (1 << n) - 1):
         return plan
     longer = _planned(whole, factors, out | lone, sizes, memory)
     cost = longer.cost + size(out | lone, sizes) + WRITE * size(out, sizes)
@@ -149,7 +182,7 @@ def _planned(
                 steps.append(Step((k,), labels[k]))
                 number[k] = n + len(steps) - 1
     if n > 1:
-        memory.charge(3**n)
+        memory.charge(3**n + PLAN)
         order = _Order(labels, out, sizes, memory.alike(whole, out, sizes), memory)
         cost += order.cost
         order.write(number, steps)
@@ -160,20 +193,34 @@ def _planned(
 class _Alike:
     """The products of subsets of factors, by keys in which labels are numbers: A'B and (A'B)' have the same."""
 
-    def __init__(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]):
+    def __init__(
+        self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int], charge: Callable[[int], None]
+    ):
+        self._charge = charge
         self._factors = factors
         self._sizes = sizes
         self._labels = [frozenset([k for place in f.places for k in place.labels]) for f in factors]
         self._out = out
         self._known: dict[int, tuple[Any, tuple[int, ...]]] = {}
+        self._sorted = sorted([(f.atom, 1 << k) for k, f in enumerate(factors)])
+        self._beside = [sum([1 << j for j, b in enumerate(self._labels) if a & b]) for a in self._labels]
+        self.repeats = len({f.atom for f in factors}) < len(factors)  # whether factors may be equal
 
-    def keys(self) -> list[Any]:
-        """Those of all subsets of several factors that are connected by labels."""
+    def products(self) -> list[tuple[int, Atoms]]:
+        """The subsets of several factors that are connected by labels, and their atoms."""
         n = len(self._factors)
-        return [self.key(s)[0] for s in range(3, 1 << n) if self._connected(s)] if n <= MOST_KEYED else []
+        if n > MOST_KEYED:
+            return []
+        return [(s, self.atoms(s)) for s in range(3, 1 << n) if s & (s - 1) and self._connected(s)]
+
+    def atoms(self, subset: int) -> Atoms:
+        """Those of the factors of a subset, in order: products of others are others."""
+        return tuple([atom for atom, bit in self._sorted if bit & subset])
 
     def key(self, subset: int) -> tuple[Any, tuple[int, ...]]:
-        """What the product of a subset is without the names of labels; and those that it keeps, in order."""
+        """What the product of a subset is without the names of labels, its atoms first; and those that it keeps, in
+        order.
+        """
         if subset not in self._known:
             inside = [k for k in range(len(self._factors)) if subset >> k & 1]
             rest = self._out.union(*[f for k, f in enumerate(self._labels) if not subset >> k & 1])
@@ -187,6 +234,7 @@ class _Alike:
             if 1 < math.prod([math.factorial(len(g)) for g in groups]) <= MOST_ORDERS:
                 ways = itertools.product(*[itertools.permutations(g) for g in groups])
                 orders = [list(itertools.chain(*order)) for order in ways]
+            self._charge(KEY * len(orders))
             self._known[subset] = min([self._named(order, kept) for order in orders], key=lambda named: named[0])
         return self._known[subset]
 
@@ -224,18 +272,18 @@ class _Alike:
             for place in f.places:
                 key.append((place.offset, tuple([(names.setdefault(k, len(names)), s) for k, s in place.steps])))
         flags = tuple([(self._sizes[k], k in kept) for k in names])
-        return (tuple(key), flags), tuple([k for k in names if k in kept])
+        return (tuple(sorted([f.atom for f in order])), tuple(key), flags), tuple([k for k in names if k in kept])
 
     def _connected(self, subset: int) -> bool:
-        inside = [k for k in range(len(self._factors)) if subset >> k & 1]
-        reached, left = self._labels[inside[0]], inside[1:]
-        while left:
-            near = [k for k in left if self._labels[k] & reached]
-            if not near:
-                return False
-            reached = reached.union(*[self._labels[k] for k in near])
-            left = [k for k in left if k not in near]
-        return len(inside) > 1
+        reached = new = subset & -subset
+        while new:
+            near = 0
+            while new:
+                near |= self._beside[new.bit_length() - 1]
+                new &= new - 1 if new & (new - 1) else 0
+            new = near & subset & ~reached
+            reached |= new
+        return reached == subset
 
 
 def _ranked(values: Mapping[int, Any]) -> dict[int, int]:
@@ -244,17 +292,12 @@ def _ranked(values: Mapping[int, Any]) -> dict[int, int]:
     return {k: place[repr(v)] for k, v in values.items()}
 
 
-class _Best(NamedTuple):
-    """How to make the product of a subset: at what cost, from which of its two parts. part 0: it is there."""
-
-    cost: float
-    part: int
-    labels: frozenset[int]
-
-
 @final
 class _Order:
-    """The order of products of several factors that costs least."""
+    """The order of products of several factors that costs least.
+
+    Sets of factors and of labels are numbers with a bit for each: this is the innermost loop of the optimizer.
+    """
 
     def __init__(
         self,
@@ -265,47 +308,76 @@ class _Order:
         memory: Memory,
     ):
         self._alike = alike
-        self._memory = memory
         self._count = n = len(factors)
-        self._best: dict[int, _Best] = {1 << k: _Best(0.0, 0, f) for k, f in enumerate(factors)}
+        self._labels = [*frozenset(out).union(*factors)]
+        bit = {k: 1 << b for b, k in enumerate(self._labels)}
+        self._volume = {0: 1, **{b: sizes[k] for k, b in bit.items()}}  # by sets of labels
+        whole, every = sum([bit[k] for k in out]), (1 << n) - 1
+        reached = [0] * (1 << n)  # the labels of the factors of a subset
+        for k, own in enumerate(factors):
+            reached[1 << k] = sum([bit[label] for label in own])
+        self._kept = reached.copy()
+        self._cost = [0.0] * (1 << n)
+        self._part = [0] * (1 << n)  # of two, from which the product is made; 0: it is there
         self._written: set[Any] = set()  # keys
         keyed = n <= MOST_KEYED
         for subset in range(1, 1 << n):
-            if subset in self._best:
+            if subset & (subset - 1):
+                reached[subset] = reached[subset & (subset - 1)] | reached[subset & -subset]
+        for subset in range(1, 1 << n):
+            if subset & (subset - 1) == 0:
                 continue
-            rest = out.union(*[f for k, f in enumerate(factors) if not subset >> k & 1])
-            kept = frozenset().union(*[f for k, f in enumerate(factors) if subset >> k & 1]) & rest
-            key = alike.key(subset)[0] if keyed else None
-            if key is not None and key in memory.made:
-                self._best[subset] = _Best(0.0, 0, kept)
-            else:
-                self._best[subset] = self._cheapest(subset, kept, sizes, 1 if key is None else memory.sharers(key))
+            self._kept[subset] = reached[subset] & (whole | reached[every ^ subset])
+            key = memory.common(alike, subset) if keyed else None
+            if key is None or key not in memory.made:
+                self._cost[subset], self._part[subset] = self._cheapest(subset)
+                self._cost[subset] /= memory.sharers(key)
 
-    def _cheapest(self, subset: int, kept: frozenset[int], sizes: Sequence[int], sharers: int) -> _Best:
-        best, lowest = self._best, subset & -subset
-        found: _Best | None = None
+    def _cheapest(self, subset: int) -> tuple[float, int]:
+        """What the product of a subset costs, and one of its two parts."""
+        cost, kept, size = self._cost, self._kept, self._size
+        own = kept[subset]
+        written, repeats = WRITE * size(own), self._alike.repeats
+        lowest, least, best = subset & -subset, math.inf, 0
         part = (subset - 1) & subset
         while part:
             if part & lowest:
-                a, b = best[part], best[subset ^ part]
-                cost = a.cost + product_cost(a.labels, b.labels, kept, sizes)
-                cost += 0.0 if self._same(part, subset) else b.cost
-                if found is None or cost < found.cost:
-                    found = _Best(cost, part, kept)
+                rest = subset ^ part
+                a, b = kept[part], kept[rest]
+                together = size(a | b)
+                if own == a | b:
+                    price = together + written
+                elif a == b:
+                    price = 2 * together + written
+                else:
+                    price = max(2 * together / PRODUCT_RATE, size(a) + size(b)) + written
+                price += cost[part]
+                if not (repeats and self._same(part, rest)):
+                    price += cost[rest]
+                if price < least or not best:
+                    least, best = price, part
             part = (part - 1) & subset
-        assert found is not None
-        return found._replace(cost=found.cost / sharers)
+        return least, best
 
-    def _same(self, part: int, subset: int) -> bool:
+    def _size(self, labels: int) -> int:
+        """The number of elements of an array with an axis for each label."""
+        found = self._volume.get(labels)
+        if found is None:
+            low = labels & -labels
+            found = self._volume[labels] = self._volume[low] * self._size(labels ^ low)
+        return found
+
+    def _same(self, part: int, rest: int) -> bool:
         """Whether both parts of a subset are equal but for the names of labels."""
-        rest = subset ^ part
-        several = self._count <= MOST_KEYED and part & (part - 1) and part.bit_count() == rest.bit_count()
-        return bool(several) and self._alike.key(part)[0] == self._alike.key(rest)[0]
+        alike = self._alike
+        if self._count > MOST_KEYED or part & (part - 1) == 0 or alike.atoms(part) != alike.atoms(rest):
+            return False
+        return alike.key(part)[0] == alike.key(rest)[0]
 
     @property
     def cost(self) -> float:
         """That of all."""
-        return self._best[(1 << self._count) - 1].cost
+        return self._cost[-1]
 
     def write(self, number: Sequence[int], steps: list[Step]) -> None:
         """Append the steps that make the product of all. number: of the part that each factor is."""
@@ -314,11 +386,12 @@ class _Order:
     def _write(self, subset: int, number: Sequence[int], steps: list[Step]) -> int:
         if subset & (subset - 1) == 0:
             return number[subset.bit_length() - 1]
-        _, part, kept = self._best[subset]
+        part, kept = self._part[subset], self._kept[subset]
         key, names = self._alike.key(subset) if self._count <= MOST_KEYED else (None, ())
         parts: tuple[int, ...] = ()
         if part and (key is None or key not in self._written):
             parts = self._write(part, number, steps), self._write(subset ^ part, number, steps)
             self._written.add(key)
-        steps.append(Step(parts, kept, key, names))
+        labels = frozenset([k for b, k in enumerate(self._labels) if kept >> b & 1])
+        steps.append(Step(parts, labels, key, names))
         return self._count + len(steps) - 1

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, final
 
 from graphc.ir import Builder, Graph, Node
-from graphc.normal.bounds import BOUNDS, Bounds
+from graphc.normal.bounds import BOUNDS, PER_NODE, Bounds, Exhausted
 from graphc.normal.find import Region
 from graphc.normal.plan import Memory
 from graphc.normal.write import Writer, costs_of
 from graphc.rewrite.cost import node_cost
 
-PAIRS = 400  # compared in plans, for each node that may be tried
 # f(region, what a form of it costs, the nodes that it takes, those that are the region's roots)
 Watch = Callable[[Region, float, Mapping[int, Node], tuple[int, ...]], None]
 
@@ -31,8 +30,7 @@ class Trial:
         self._users = users
         self._builder = Builder(graph.nodes)
         self._keys = {node.key(node.inputs): id for id, node in graph.nodes.items()}
-        self._left = bounds.work + len(graph)
-        self._memory = Memory(PAIRS * self._left)
+        self._memory = Memory(bounds.work + PER_NODE * len(graph))
         self._narrow: dict[int, bool] = {}
 
     def best(self, region: Region, before: float) -> tuple[float, frozenset[int]] | None:
@@ -43,11 +41,16 @@ class Trial:
 
         def attempt(atoms: frozenset[int]) -> None:
             nonlocal found
-            if atoms in tried or self._left < 0:
+            if atoms in tried or self._memory.left < 0:
                 return
             tried.add(atoms)
-            self._left -= len(region.members)
-            price = self._cost(region, atoms)
+            mark = self._builder.next_id
+            try:
+                with self._memory.limited(self._bounds.attempt + PER_NODE * len(region.members)):
+                    price = self._cost(region, atoms)
+            except Exhausted:
+                price = None
+            self._builder.rollback(mark)
             if price is not None and (found is None or price < found[0]):
                 found = price, atoms
 
@@ -143,5 +146,4 @@ class Trial:
         price = sum(costs_of(needed, builder.nodes, users).values()) if changed else None
         if price is not None and self._watch is not None:
             self._watch(region, price, needed, tuple([same.get(id, id) for id in ids.values()]))
-        builder.rollback(mark)
         return price

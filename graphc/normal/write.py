@@ -41,7 +41,7 @@ class Writer:
         self._members = frozenset(region.members)
         self._atoms = atoms
         some = {id: nodes[id] for id in (*lifted_below(region, nodes), *region.members)}
-        self._forms = forms_of(some, nodes, atoms, memory.forms)
+        self._forms = forms_of(some, nodes, atoms, memory.forms, memory.charge)
         self._symbols: dict[int, Symbol] = {}
         self._kept: dict[int, int] = {}  # members as they were, on what is below now
         self._brackets: dict[Form, int] = {}  # atoms that stand for sums
@@ -137,7 +137,7 @@ class Writer:
 
     def _emitted(self, form: Form, dtype: Any) -> Symbol:
         """A form, with common factors before brackets. Raises Unsolved."""
-        form = factored(form, self._bracket)
+        form = factored(form, self._bracket, self._memory.charge)
         atoms = {f.atom for t in form.terms for f in t.factors}
         given = {k: self.symbol(k) if k >= 0 else self._emitted(self._inside[k], dtype) for k in atoms}
         return emit(self._builder, form, given, dtype, self._memory)
