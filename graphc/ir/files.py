@@ -20,7 +20,8 @@ from graphc.files.contents import FileLike, Refuse, contents
 from graphc.files.json_text import NOT_UTF8
 from graphc.ir.graph import Graph
 from graphc.ir.lexical import LARGEST
-from graphc.ir.text import parse, show
+from graphc.ir.parsing import parse
+from graphc.ir.text import show
 
 VERSION = 1
 _HEADER = re.compile(rb"# graphc graph (\d{1,9})(?: sha256=([0-9a-f]{64}))?\n")

@@ -335,7 +335,7 @@ class Graph:
 
         Raises ParseError for anything else.
         """
-        from graphc.ir.text import parse
+        from graphc.ir.parsing import parse
 
         return parse(text)
 
