@@ -5,6 +5,7 @@ The cost is that of graphc.rewrite.cost: of what is summed up, and of writing wh
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -44,16 +45,6 @@ class Plan(NamedTuple):
 def size(labels: frozenset[int], sizes: Sequence[int]) -> int:
     """The number of elements of an array with an axis for each label."""
     return math.prod([sizes[k] for k in labels])
-
-
-def product_cost(a: frozenset[int], b: frozenset[int], kept: frozenset[int], sizes: Sequence[int]) -> float:
-    """Of one product, which sums over the labels that it does not keep."""
-    whole, written = size(a | b, sizes), size(kept, sizes)
-    if kept == a | b:
-        return whole + WRITE * written
-    if a == b:
-        return 2 * whole + WRITE * written
-    return max(2 * whole / PRODUCT_RATE, size(a, sizes) + size(b, sizes)) + WRITE * written
 
 
 @final
@@ -163,8 +154,8 @@ class _Alike:
     def __init__(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]):
         self._factors = factors
         self._sizes = sizes
-        self._labels = [frozenset([k for place in f.places for k in place.labels]) for f in factors]
-        self._out = out
+        self._labels = [_bits([k for place in f.places for k in place.labels]) for f in factors]
+        self._out = _bits(out)
         self._known: dict[int, tuple[Any, tuple[int, ...]]] = {}
 
     def keys(self) -> list[Any]:
@@ -176,8 +167,8 @@ class _Alike:
         """What the product of a subset is without the names of labels; and those that it keeps, in order."""
         if subset not in self._known:
             inside = [k for k in range(len(self._factors)) if subset >> k & 1]
-            rest = self._out.union(*[f for k, f in enumerate(self._labels) if not subset >> k & 1])
-            kept = frozenset().union(*[self._labels[k] for k in inside]) & rest
+            own, rest = _apart(self._labels, subset)
+            kept = _numbers(own & (rest | self._out))
             factors = [self._factors[k] for k in inside]
             classes: dict[int, list[Factor]] = {}
             for f, own in zip(factors, self._classes(factors, kept), strict=True):
@@ -210,7 +201,7 @@ class _Alike:
                 for axis, p in enumerate(f.places):
                     for k, stride in p.steps:
                         met[k].append((c, axis, stride))
-            of = _ranked({k: (of[k], sorted(met[k])) for k in of})
+            of = _ranked({k: (of[k], tuple(sorted(met[k]))) for k in of})
             if len(set(refined)) in (len(set(own)), len(factors)):
                 return refined
             own = refined
@@ -227,29 +218,51 @@ class _Alike:
         return (tuple(key), flags), tuple([k for k in names if k in kept])
 
     def _connected(self, subset: int) -> bool:
-        inside = [k for k in range(len(self._factors)) if subset >> k & 1]
-        reached, left = self._labels[inside[0]], inside[1:]
+        first, *left = [own for k, own in enumerate(self._labels) if subset >> k & 1]
+        reached, several = first, bool(left)
         while left:
-            near = [k for k in left if self._labels[k] & reached]
-            if not near:
+            far = [own for own in left if not own & reached]
+            if len(far) == len(left):
                 return False
-            reached = reached.union(*[self._labels[k] for k in near])
-            left = [k for k in left if k not in near]
-        return len(inside) > 1
+            for own in left:
+                reached |= own if own & reached else 0
+            left = far
+        return several
 
 
 def _ranked(values: Mapping[int, Any]) -> dict[int, int]:
     """The place of each value among the different ones, in order."""
-    place = {repr(v): k for k, v in enumerate(sorted(values.values()))}
-    return {k: place[repr(v)] for k, v in values.items()}
+    place = {v: k for k, v in enumerate(sorted(values.values()))}
+    return {k: place[v] for k, v in values.items()}
+
+
+def _bits(labels: Iterable[int]) -> int:
+    """A set of labels as a number."""
+    return functools.reduce(lambda bits, k: bits | 1 << k, labels, 0)
+
+
+def _numbers(bits: int) -> frozenset[int]:
+    return frozenset([k for k in range(bits.bit_length()) if bits >> k & 1])
+
+
+def _apart(labels: Sequence[int], subset: int) -> tuple[int, int]:
+    """The labels, as bits, of the factors in a subset, and of those that are not."""
+    own = rest = 0
+    for k, bits in enumerate(labels):
+        if subset >> k & 1:
+            own |= bits
+        else:
+            rest |= bits
+    return own, rest
 
 
 class _Best(NamedTuple):
-    """How to make the product of a subset: at what cost, from which of its two parts. part 0: it is there."""
+    """How to make the product of a subset: at what cost, from which of its two parts, and the labels that it keeps, as
+    bits. part 0: it is there."""
 
     cost: float
     part: int
-    labels: frozenset[int]
+    labels: int
 
 
 @final
@@ -267,28 +280,47 @@ class _Order:
         self._alike = alike
         self._memory = memory
         self._count = n = len(factors)
-        self._best: dict[int, _Best] = {1 << k: _Best(0.0, 0, f) for k, f in enumerate(factors)}
+        self._sizes = sizes
+        self._counts: dict[int, int] = {0: 1}  # of elements, by labels
+        labels, kept_by_all = [_bits(f) for f in factors], _bits(out)
+        self._best: dict[int, _Best] = {1 << k: _Best(0.0, 0, f) for k, f in enumerate(labels)}
         self._written: set[Any] = set()  # keys
         keyed = n <= MOST_KEYED
         for subset in range(1, 1 << n):
             if subset in self._best:
                 continue
-            rest = out.union(*[f for k, f in enumerate(factors) if not subset >> k & 1])
-            kept = frozenset().union(*[f for k, f in enumerate(factors) if subset >> k & 1]) & rest
+            own, rest = _apart(labels, subset)
+            kept = own & (rest | kept_by_all)
             key = alike.key(subset)[0] if keyed else None
             if key is not None and key in memory.made:
                 self._best[subset] = _Best(0.0, 0, kept)
             else:
-                self._best[subset] = self._cheapest(subset, kept, sizes, 1 if key is None else memory.sharers(key))
+                self._best[subset] = self._cheapest(subset, kept, 1 if key is None else memory.sharers(key))
 
-    def _cheapest(self, subset: int, kept: frozenset[int], sizes: Sequence[int], sharers: int) -> _Best:
+    def _size(self, labels: int) -> int:
+        found = self._counts.get(labels)
+        if found is None:
+            last = labels.bit_length() - 1
+            found = self._counts[labels] = self._size(labels ^ 1 << last) * self._sizes[last]
+        return found
+
+    def _cost(self, a: int, b: int, kept: int) -> float:
+        """Of one product, which sums over the labels that it does not keep."""
+        whole, written = self._size(a | b), WRITE * self._size(kept)
+        if kept == a | b:
+            return whole + written
+        if a == b:
+            return 2 * whole + written
+        return max(2 * whole / PRODUCT_RATE, self._size(a) + self._size(b)) + written
+
+    def _cheapest(self, subset: int, kept: int, sharers: int) -> _Best:
         best, lowest = self._best, subset & -subset
         found: _Best | None = None
         part = (subset - 1) & subset
         while part:
             if part & lowest:
                 a, b = best[part], best[subset ^ part]
-                cost = a.cost + product_cost(a.labels, b.labels, kept, sizes)
+                cost = a.cost + self._cost(a.labels, b.labels, kept)
                 cost += 0.0 if self._same(part, subset) else b.cost
                 if found is None or cost < found.cost:
                     found = _Best(cost, part, kept)
@@ -320,5 +352,5 @@ class _Order:
         if part and (key is None or key not in self._written):
             parts = self._write(part, number, steps), self._write(subset ^ part, number, steps)
             self._written.add(key)
-        steps.append(Step(parts, kept, key, names))
+        steps.append(Step(parts, _numbers(kept), key, names))
         return self._count + len(steps) - 1

@@ -84,6 +84,7 @@ def _repeated_axes(big: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, .
 reshape = op(
     "reshape",
     "input",
+    parts=parts.RESHAPE,
     params={"shape": None},
     impl="reshape",
     numpy=lambda x, shape: x.reshape(shape),

@@ -317,6 +317,11 @@ class _Writer:
         below = self._transposed(x)
         if below is not None:
             return self._logs(below)
+        node = self._node(x)
+        if node.op is _INV and is_floating(x.dtype):
+            inner = self._operands(node)[0]
+            sign, logs = self._logs(inner)
+            return self._regular(sign, F.ne(sign, 0), node.params["checked"], node.params["asked"]), F.neg(logs)
         factors = self._factors(x)
         if factors is not None and is_floating(x.dtype):
             return _both(*map(self._logs, factors))

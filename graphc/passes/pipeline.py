@@ -28,7 +28,7 @@ from graphc.passes.numbers import fold_numbers
 from graphc.passes.opaque import without_rules
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
-from graphc.passes.rules import ALL, linalg
+from graphc.passes.rules import ALL, linalg, scattering
 from graphc.passes.settings import DEFAULT, LOWERING, USUAL, WIDE, Settings, settings_of
 from graphc.passes.settled import Pass, settling
 from graphc.passes.solves import solve_systems
@@ -127,8 +127,8 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
     )
     dead, trim = ("dead code", EXACT, eliminate_dead_code), ("control flow", EXACT, trim_control_flow)
     demand = "demand", REASSOCIATES, narrow
-    # before these nothing is computed twice
-    picked = simplify([rule for rule in linalg.RULES if rule.name not in settings.without])
+    # before these nothing is computed twice; arrays of zeros but for some elements are for sums of products to see
+    picked = simplify([rule for rule in (*linalg.RULES, *scattering.RULES) if rule.name not in settings.without])
     rows = "rows of products", REASSOCIATES, picked
     algebra = (*once, rows, demand, ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)))
     return (
