@@ -16,6 +16,7 @@ from graphc.ir.structure import map_bodies
 from graphc.normal.bounds import BOUNDS, WIDER
 from graphc.normal.regions import rewrite_regions
 from graphc.passes.assumptions import drop_proven
+from graphc.passes.bands import split_bands
 from graphc.passes.batching import batch_products
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
@@ -137,6 +138,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("assumptions", REASSOCIATES, drop_proven),
         ("inverses", REASSOCIATES, expand_inverses),
         ("pads", REASSOCIATES, join_pads),
+        ("bands", REASSOCIATES, split_bands),
         *algebra,
         ("repeats", REASSOCIATES, partial(repeats, settings=settings)),
         trim,

@@ -10,7 +10,7 @@ import numpy as np
 from graphc.ops.dtypes import FLOAT64, INT64, is_inexact
 from graphc.ops.samples import Counted, Floats, Full, Ints, Picks
 from graphc.passes.rules.operands import is_normal
-from graphc.rewrite import REASSOCIATES, held_array, number
+from graphc.rewrite import EXACT, REASSOCIATES, held_array, number
 from graphc.rewrite import RewriteRule as R
 
 MANY = 4  # times as many rows as are read
@@ -32,6 +32,10 @@ def _rows_of(a, b, i, s) -> bool:
 
 def _columns_of(a, b, i, s) -> bool:
     return s == (None, 0) and len(a.shape) == len(b.shape) == 2 and _few(i, b.shape[1])
+
+
+def _triangle_of_ones(o, x) -> bool:
+    return number(o) == 1 and o.shape[0] == o.shape[1] and o.dtype == x.dtype and is_inexact(x.dtype)
 
 
 def _places_of(a, b, i, j) -> bool:
@@ -196,6 +200,25 @@ RULES = (
       lambda F, z, g, i, j, a: _put_columns(F, j, F.index(a, i, spec=(None, 0)) * g, z.shape[1]),
       numbers="z", when=lambda z, g, i, j, a: _puts_places(z, g, i, j) and len(a.shape) == 2,
       example={"z": Full((9, 9), 0.0), "g": Floats((5,)), "i": Ints((5,), 9), "j": Ints((5,), 9), "a": Floats((4, 9))}),
+    # a triangle of ones adds up what is before, or after
+    R("lower_ones_times", REASSOCIATES, lambda F, o, x: F.tril(o, diagonal=0) @ x,
+      lambda F, o, x: F.cumsum(x, axis=0, reverse=False), numbers="o", when=_triangle_of_ones,
+      example={"o": Full((4, 4), 1.0), "x": Floats((4, 3))}),
+    R("upper_ones_times", REASSOCIATES, lambda F, o, x: F.triu(o, diagonal=0) @ x,
+      lambda F, o, x: F.cumsum(x, axis=0, reverse=True), numbers="o", when=_triangle_of_ones,
+      example={"o": Full((4, 4), 1.0), "x": Floats((4, 3))}),
+    R("times_upper_ones", REASSOCIATES, lambda F, o, x: x @ F.triu(o, diagonal=0),
+      lambda F, o, x: F.cumsum(x, axis=len(x.shape) - 1, reverse=False), numbers="o", when=_triangle_of_ones,
+      example={"o": Full((4, 4), 1.0), "x": Floats((2, 3, 4))}),
+    R("times_lower_ones", REASSOCIATES, lambda F, o, x: x @ F.tril(o, diagonal=0),
+      lambda F, o, x: F.cumsum(x, axis=len(x.shape) - 1, reverse=True), numbers="o", when=_triangle_of_ones,
+      example={"o": Full((4, 4), 1.0), "x": Floats((3, 4))}),
+    R("lower_number_turned", EXACT, lambda F, o, d: F.permute(F.tril(o, diagonal=d), dims=(1, 0)),
+      lambda F, o, d: F.triu(F.full(shape=o.shape[::-1], value=number(o), dtype=o.dtype), diagonal=-d),
+      numbers="o", when=lambda o, d: len(o.shape) == 2, example={"o": Full((4, 3), 1.0), "d": 0}),
+    R("upper_number_turned", EXACT, lambda F, o, d: F.permute(F.triu(o, diagonal=d), dims=(1, 0)),
+      lambda F, o, d: F.tril(F.full(shape=o.shape[::-1], value=number(o), dtype=o.dtype), diagonal=-d),
+      numbers="o", when=lambda o, d: len(o.shape) == 2, example={"o": Full((4, 3), 1.0), "d": 0}),
     # the sign of a zero that is a sum of products depends on their order: where sums begin at zeros(...)
     R("matmul_and_zero", REASSOCIATES, lambda F, a, b: a @ b + 0.0, lambda F, a, b: a @ b, when=_floating,
       example={"a": Floats((3, 4)), "b": Floats((4, 2))}),
