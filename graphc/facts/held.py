@@ -22,10 +22,10 @@ class Held:
     def __init__(self, nodes: Mapping[int, Node]):
         self._nodes = nodes
         self._is_held: dict[int, bool] = {}
-        self._values: dict[int, np.ndarray] = {}
+        self._values: dict[int, np.ndarray | None] = {}
 
     def is_held(self, id: int) -> bool:
-        """Whether a node depends on no input, and is made of arrays of modest sizes by ops that cannot fail."""
+        """Whether a node depends on no input, and is made of arrays of modest sizes."""
         stack = [id]
         while stack:
             k = stack[-1]
@@ -39,18 +39,23 @@ class Held:
         return self._is_held[id]
 
     def value(self, id: int) -> np.ndarray | None:
-        """The array that a node is; None if that depends on inputs."""
-        if not self.is_held(id):
-            return None
+        """The array that a node is; None if that depends on inputs, or is refused."""
         if id not in self._values:
-            node = self._nodes[id]
-            operands = [self.value(i) for i in node.inputs]
-            held = node.params["value"].array if node.op is _CONSTANT else run_kernel(node.op, operands, node.params)
-            self._values[id] = held
+            self._values[id] = self._computed(self._nodes[id]) if self.is_held(id) else None
         return self._values[id]
+
+    def _computed(self, node: Node) -> np.ndarray | None:
+        if node.op is _CONSTANT:
+            return node.params["value"].array
+        operands = [value for i in node.inputs if (value := self.value(i)) is not None]
+        if len(operands) < len(node.inputs):
+            return None
+        if node.check is not None and not node.check.ok(np, *operands, **node.params):
+            return None
+        return run_kernel(node.op, operands, node.params)
 
 
 def _is_plain(node: Node) -> bool:
-    if node.op is INPUT or node.op.impure or node.op.structured or node.op.several or node.check is not None:
+    if node.op is INPUT or node.op.impure or node.op.structured or node.op.several:
         return False
     return all(type(n) is int for n in node.shape) and node.size <= MOST

@@ -168,7 +168,9 @@ class Facts:
             if mask is not None:
                 for k, wanted in ((1, True), (0, False)):
                     if held_number(rest[k], self._nodes) == 0:
-                        least = both(least, nonzeros(np.broadcast_to(mask == wanted, node.shape)))
+                        chosen = rest[1 - k]
+                        own = self.band(chosen) if self._nodes[chosen].shape == node.shape else least
+                        least = both(both(least, own), nonzeros(np.broadcast_to(mask == wanted, node.shape)))
         elif (own := self.held.value(node.id)) is not None:
             least = nonzeros(own)
         return least

@@ -64,11 +64,10 @@ def _masked(node: Node, nodes: dict[int, Node], facts: Facts) -> int | None:
 
 def _masks_a_product(id: int, nodes: dict[int, Node], facts: Facts) -> bool:
     below = _masked(nodes[id], nodes, facts)
-    while below is not None:
-        if multiplies(nodes[below]):
-            return True
-        below = _masked(nodes[below], nodes, facts)
-    return False
+    while below is not None and not multiplies(nodes[below]):
+        turned = transposes(nodes[below])
+        below = nodes[below].inputs[0] if turned else _masked(nodes[below], nodes, facts)
+    return below is not None
 
 
 def _is_multiplied(id: int, nodes: dict[int, Node], users: dict[int, list[int]]) -> bool:
@@ -127,6 +126,8 @@ class _Writer:
         if node.op.pointwise or node.op is _WHERE:
             given = [self._operand(i, node.shape, offset, row, column, count) for i in node.inputs]
             return self._builder.emit(node.op, given, node.params)
+        if transposes(node):
+            return self._diagonal(node.inputs[0], -offset, column, row, count)
         return F.diagonal(self._now(id), offset=offset, dim1=0, dim2=1)
 
     def _operand(self, id: int, shape: tuple[int, ...], offset: int, row: int, column: int, count: int) -> Symbol:
