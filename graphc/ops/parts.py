@@ -201,6 +201,16 @@ def _extreme(F: Any, x: Any, axis: int, *, first: bool, descending: bool) -> tup
     return value, place if first else x.shape[axis] - 1 - place
 
 
+def triangle(op: str) -> Parts:
+    """Of an op that leaves a triangle of matrices, up to a diagonal."""
+
+    def make(F: Any, x: Any, box: Box, shape: Sequence[int], params: Params) -> Any:
+        (row, _), (column, _) = box[-2:]
+        return getattr(F, op)(x, diagonal=params["diagonal"] + row - column)
+
+    return Parts(_broadcast, make=make)
+
+
 POINTWISE = Parts(_broadcast)
 BROADCAST = Parts(_broadcast, make=lambda F, x, box, shape, params: F.broadcast_to(x, shape=sizes(box)))
 NUMBERS = Parts(_broadcast, make=lambda F, box, shape, params: F.full(**{**params, "shape": sizes(box)}))

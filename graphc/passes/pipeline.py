@@ -131,14 +131,20 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
     # before these nothing is computed twice; arrays of zeros but for some elements are for sums of products to see
     picked = simplify([rule for rule in (*linalg.RULES, *scattering.RULES) if rule.name not in settings.without])
     rows = "rows of products", REASSOCIATES, picked
-    algebra = (*once, rows, demand, ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)))
+    bands = "bands", REASSOCIATES, split_bands
+    algebra = (
+        *once,
+        rows,
+        bands,
+        demand,
+        ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)),
+    )
     return (
         ("gradient rules", EXACT, without_rules),
         dead,
         ("assumptions", REASSOCIATES, drop_proven),
         ("inverses", REASSOCIATES, expand_inverses),
         ("pads", REASSOCIATES, join_pads),
-        ("bands", REASSOCIATES, split_bands),
         *algebra,
         ("repeats", REASSOCIATES, partial(repeats, settings=settings)),
         trim,

@@ -15,6 +15,7 @@ from graphc.facts.held import Held
 from graphc.facts.known import Facts
 from graphc.normal.gate import multiplies
 from graphc.passes.bands import split_bands
+from tests.normal.searches import cost
 
 N = 80
 rng = np.random.default_rng(0)
@@ -81,7 +82,28 @@ def test_gradients(mask: str):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
+DIAGONALS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "trace": lambda A, B: torch.trace(torch.exp(A @ B)),
+    "above": lambda A, B: torch.diagonal(torch.tanh(A @ B) * A, 2),
+    "below, spread": lambda A, B: torch.diag(torch.relu(A @ B + B[0] - A[:, 1:2]), -3),
+    "of triangles": lambda A, B: torch.diagonal(torch.tril(torch.exp(torch.triu(A @ B, 1))), -1),
+    "of a product of triangles": lambda A, B: torch.diag((A.tril() @ B.tril()).exp()),
+}
+
+
+@pytest.mark.parametrize("name", DIAGONALS)
+def test_diagonals_of_functions_are_functions_of_diagonals(name: str):
+    arrays = given(N, N)
+    graph = graphc.trace(DIAGONALS[name], *map(torch.from_numpy, arrays))
+    better = graphc.optimize(graph)
+    assert cost(better) < 0.4 * cost(graph)
+    np.testing.assert_allclose(better(*arrays), graph(*arrays), rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize("f", [
+    lambda A, B: (lambda K: (torch.diag(K), K @ B))(torch.exp(A)),  # it is there for others
+    lambda A, B: torch.exp(A).reshape(-1)[3 :: N + 2],  # no diagonal
+    lambda A, B: torch.exp(A).reshape(-1)[70 :: N + 1],  # the end of one row, then on
     lambda A, B: torch.tril(A) @ B,
     lambda A, B: torch.tril(torch.triu(A, -6), 6) @ B,  # many diagonals
     lambda A, B: torch.tril(torch.triu(A, -1), 1),  # no product

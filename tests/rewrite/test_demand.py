@@ -38,6 +38,8 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "mean kept": lambda x: x.exp().mean(1, keepdim=True)[4:6],
     "two parts": lambda x: x.exp()[2:4] + x.exp()[5:7],
     "a part and a part of that": lambda x: (lambda y: (y[:8], torch.tanh(y[:8])[1]))(x.exp()),
+    "row of a triangle": lambda x: torch.tril(x.exp(), 1)[3:5, 2:6],
+    "column of a triangle": lambda x: torch.triu(x.exp())[:, 4],
     "flipped": lambda x: x.exp().flip(0)[1:3],
     "row of a new axis": lambda x: x.exp()[:, None, :, None][2:4],
     "axis gone": lambda x: x.exp().mean(1, keepdim=True).squeeze(1)[4:6],
