@@ -29,6 +29,7 @@ from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
 from graphc.ops.solving import singular_message
+from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.diagonals import Parts, diagonal_matrix, identity
 from graphc.passes.kronecker import Kronecker, kronecker, product
 
@@ -42,7 +43,7 @@ def expand_inverses(graph: Graph) -> Graph:
     """`graph` with systems of equations as products with inverses, and inverses and determinants as small as can be."""
     if not any(op in graph.ops for op in ASKED):
         return graph
-    return _Writer(graph).written()
+    return eliminate_dead_code(_Writer(graph).written())
 
 
 class _LowRank(NamedTuple):
