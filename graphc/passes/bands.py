@@ -32,7 +32,7 @@ class _Line(NamedTuple):
     offset: int
     row: int
     column: int
-    count: int
+    length: int
 
 
 def split_bands(graph: Graph) -> Graph:

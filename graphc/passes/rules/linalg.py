@@ -124,7 +124,7 @@ def _selected(F, i, c, w):
 
 
 def _put_back(F, i, c, g):
-    n = held_array(c).size
+    n = math.prod(c.shape)
     ok = F.logical_and(i >= 0, i < n)
     return _put_rows(F, F.reshape(F.where(ok, i, 0), shape=i.shape[:1]), F.where(ok, g, 0), n)
 
