@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from graphc.normal.affine import Index
 from graphc.normal.form import Form, Term
 
@@ -23,6 +25,17 @@ class Band(NamedTuple):
 def whole(shape: tuple[int, ...]) -> Band:
     """Of a matrix of which nothing is known."""
     return Band(shape[-2] - 1, shape[-1] - 1)
+
+
+def both(a: Band, b: Band) -> Band:
+    """Of a matrix of which two are known."""
+    return Band(min(a.below, b.below), min(a.above, b.above))
+
+
+def nonzeros(array: np.ndarray) -> Band:
+    """Of a matrix that is known."""
+    rows, columns = np.nonzero(array)
+    return Band(int((rows - columns).max()), int((columns - rows).max())) if rows.size else Band(0, 0)
 
 
 def band_of(form: Form, atoms: Callable[[int], Band | None]) -> Band:

@@ -9,8 +9,11 @@ import math
 from collections.abc import Collection, Mapping
 from typing import final
 
-from graphc.facts.bands import Band, band_of, whole
+import numpy as np
+
+from graphc.facts.bands import Band, band_of, both, nonzeros, whole
 from graphc.facts.definite import Asked, centers, covers, semidefinite
+from graphc.facts.held import Held
 from graphc.facts.mirrors import mirror
 from graphc.facts.ranges import ANYTHING, Range, range_of
 from graphc.ir import INPUT, Node
@@ -22,8 +25,9 @@ from graphc.normal.lift import Known, forms_of, is_lifted
 from graphc.ops import OPS, Trait
 from graphc.ops.assumptions import Fact
 from graphc.ops.dtypes import finfo, is_floating
+from graphc.rewrite.rule import held_number
 
-_ITEM = OPS["item"]
+_ITEM, _WHERE = OPS["item"], OPS["where"]
 LEAST = math.nextafter(0.0, 1.0)  # of what is positive
 SYMMETRIC, DEFINITE, SEMIDEFINITE = ("symmetric",), ("definite",), ("semidefinite",)
 
@@ -44,6 +48,7 @@ class Facts:
         self._semidefinite: dict[int, bool] = {}
         self._ranges: dict[int, Range] = {}
         self._known: Known = {}
+        self.held = Held(nodes)
         self._depth = 0  # of what is asked for its range
 
     def claims(self, id: int) -> Collection[Fact]:
@@ -147,11 +152,28 @@ class Facts:
             if node.op.band is not None:
                 given = [self.band(i) if self._nodes[i].aval.ndim == 2 else None for i in node.inputs]
                 least = Band(*map(min, least, node.op.band(node.shape, node.params, *given)))
+            least = both(least, self._chosen(node))
             form = self.form(id)
             if form is not None:
                 least = Band(*map(min, least, band_of(form, self._band_of_atom)))
             self._bands[id] = least
         return self._bands[id]
+
+    def _chosen(self, node: Node) -> Band:
+        """Of what a mask that no input changes chooses from a matrix and zeros, or is itself."""
+        least = whole(node.shape)
+        if node.op is _WHERE:
+            condition, *rest = node.inputs
+            mask = self.held.value(condition)
+            if mask is not None:
+                for k, wanted in ((1, True), (0, False)):
+                    if held_number(rest[k], self._nodes) == 0:
+                        chosen = rest[1 - k]
+                        own = self.band(chosen) if self._nodes[chosen].shape == node.shape else least
+                        least = both(both(least, own), nonzeros(np.broadcast_to(mask == wanted, node.shape)))
+        elif (own := self.held.value(node.id)) is not None:
+            least = nonzeros(own)
+        return least
 
     def _band_of_atom(self, id: int) -> Band | None:
         return self.band(id) if self._nodes[id].aval.ndim == 2 else None

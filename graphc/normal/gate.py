@@ -97,6 +97,8 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
             if helped or any(multiplies(nodes[k]) for k in sums):
                 return True
             if multiplies(node):
+                if len(node.inputs) > 2:
+                    return True  # in one order or another
                 pair = frozenset([_base(i, nodes) for i in node.inputs])
                 if pair in pairs:
                     return True

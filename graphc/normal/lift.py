@@ -52,7 +52,7 @@ def _lifted_somehow(
     except Unsolved:
         pass
     if len(given) == 2 and node.op.flops is not None:
-        for k in (1, 0):
+        for k in (0, 1) if _is_thin(given[1]) and not _is_thin(given[0]) else (1, 0):
             if any(t.factors for t in given[k].terms):
                 single = [
                     as_atom(i) if j == k else form for j, (i, form) in enumerate(zip(node.inputs, given, strict=True))
@@ -62,6 +62,12 @@ def _lifted_somehow(
                 except Unsolved:
                     continue
     return as_atom(node.id)
+
+
+def _is_thin(form: Form) -> bool:
+    """Whether no factor has an element for each place: diagonals, and columns times rows. Such a sum is multiplied
+    out sooner than another, which is an atom then."""
+    return all(len(f.places) < 2 for t in form.terms for f in t.factors)
 
 
 def _cancelled(term: Term, nodes: Mapping[int, Node]) -> Term | None:

@@ -258,7 +258,7 @@ class _Alike:
                 for axis, p in enumerate(f.places):
                     for k, stride in p.steps:
                         met[k].append((c, axis, stride))
-            of = _ranked({k: (of[k], sorted(met[k])) for k in of})
+            of = _ranked({k: (of[k], tuple(sorted(met[k]))) for k in of})
             if len(set(refined)) in (len(set(own)), len(factors)):
                 return refined
             own = refined
@@ -288,8 +288,8 @@ class _Alike:
 
 def _ranked(values: Mapping[int, Any]) -> dict[int, int]:
     """The place of each value among the different ones, in order."""
-    place = {repr(v): k for k, v in enumerate(sorted(values.values()))}
-    return {k: place[repr(v)] for k, v in values.items()}
+    place = {v: k for k, v in enumerate(sorted(values.values()))}
+    return {k: place[v] for k, v in values.items()}
 
 
 @final

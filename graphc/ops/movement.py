@@ -84,6 +84,7 @@ def _repeated_axes(big: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, .
 reshape = op(
     "reshape",
     "input",
+    parts=parts.RESHAPE,
     params={"shape": None},
     impl="reshape",
     numpy=lambda x, shape: x.reshape(shape),
@@ -432,7 +433,7 @@ def _triangle(name: str, reference: Any, band: Callable[..., tuple[int, int]]) -
         return getattr(xp, name)(x, diagonal)
 
     return op(name, "input", params={"diagonal": 0}, impl=kernel, rule=same, dims=labels.TRIANGLES,
-              traits=LINEAR, ref=reference, band=band,
+              traits=LINEAR, ref=reference, band=band, parts=parts.triangle(name),
               samples=(Sample((3, 4), diagonal=0), Sample((2, 3, 3), diagonal=1)),
               vjp=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal=diagonal)))  # fmt: skip
 

@@ -5,7 +5,7 @@ A part is a box: (start, stop) along each axis.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphc.ops.dtypes import is_floating
@@ -61,6 +61,47 @@ def _sliced(box: Box, shape: Sequence[int], params: Params) -> Box:
 def _slice(F: Any, x: Any, box: Box, shape: Sequence[int], params: Params) -> Any:
     step = params["step"]
     return x if set(step) <= {1} else F.slice(x, start=(0,) * len(step), stop=x.shape, step=step)
+
+
+def _groups(old: Sequence[int], new: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
+    """The axes of two shapes of as many elements that are reshaped into each other: the least groups of both.
+
+    Axes of size 1 are in none.
+    """
+    left, right = ([k for k, n in enumerate(shape) if n != 1] for shape in (old, new))
+    while left and right:
+        a, b = [left.pop(0)], [right.pop(0)]
+        n, m = old[a[0]], new[b[0]]
+        while n != m:
+            if n < m:
+                a.append(left.pop(0))
+                n *= old[a[-1]]
+            else:
+                b.append(right.pop(0))
+                m *= new[b[-1]]
+        yield a, b
+
+
+def _unshaped(box: Box, shape: Sequence[int], params: Params) -> Box:
+    part = list(whole(shape))
+    for a, b in _groups(shape, params["shape"]):
+        if len(a) == len(b) == 1:
+            part[a[0]] = box[b[0]]
+    return tuple(part)
+
+
+def _reshape(F: Any, x: Any, box: Box, shape: Sequence[int], params: Params) -> Any:
+    there = list(box)
+    for a, b in _groups(shape, params["shape"]):
+        if not len(a) == len(b) == 1:  # of several axes as one, all is read
+            for k in b:
+                there[k] = 0, params["shape"][k]
+    x = F.reshape(x, shape=sizes(tuple(there)))
+    if x.shape == sizes(box):
+        return x
+    first = [a - c for (a, _), (c, _) in zip(box, there, strict=True)]
+    ends = [b - c for (_, b), (c, _) in zip(box, there, strict=True)]
+    return F.slice(x, start=tuple(first), stop=tuple(ends), step=(1,) * len(box))
 
 
 def _permuted(box: Box, shape: Sequence[int], params: Params) -> Box:
@@ -160,10 +201,21 @@ def _extreme(F: Any, x: Any, axis: int, *, first: bool, descending: bool) -> tup
     return value, place if first else x.shape[axis] - 1 - place
 
 
+def triangle(op: str) -> Parts:
+    """Of an op that leaves a triangle of matrices, up to a diagonal."""
+
+    def make(F: Any, x: Any, box: Box, shape: Sequence[int], params: Params) -> Any:
+        (row, _), (column, _) = box[-2:]
+        return getattr(F, op)(x, diagonal=params["diagonal"] + row - column)
+
+    return Parts(_broadcast, make=make)
+
+
 POINTWISE = Parts(_broadcast)
 BROADCAST = Parts(_broadcast, make=lambda F, x, box, shape, params: F.broadcast_to(x, shape=sizes(box)))
 NUMBERS = Parts(_broadcast, make=lambda F, box, shape, params: F.full(**{**params, "shape": sizes(box)}))
 SLICE = Parts(_sliced, make=_slice)
+RESHAPE = Parts(_unshaped, make=_reshape)
 PERMUTE = Parts(_permuted)
 FLIP = Parts(_flipped)
 REDUCTION = Parts(_reduced)  # over axes

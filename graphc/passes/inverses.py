@@ -29,6 +29,7 @@ from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
 from graphc.ops.solving import singular_message
+from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.diagonals import Parts, diagonal_matrix, identity
 from graphc.passes.kronecker import Kronecker, kronecker, product
 
@@ -42,7 +43,7 @@ def expand_inverses(graph: Graph) -> Graph:
     """`graph` with systems of equations as products with inverses, and inverses and determinants as small as can be."""
     if not any(op in graph.ops for op in ASKED):
         return graph
-    return _Writer(graph).written()
+    return eliminate_dead_code(_Writer(graph).written())
 
 
 class _LowRank(NamedTuple):
@@ -317,6 +318,11 @@ class _Writer:
         below = self._transposed(x)
         if below is not None:
             return self._logs(below)
+        node = self._node(x)
+        if node.op is _INV and is_floating(x.dtype):
+            inner = self._operands(node)[0]
+            sign, logs = self._logs(inner)
+            return self._regular(sign, F.ne(sign, 0), node.params["checked"], node.params["asked"]), F.neg(logs)
         factors = self._factors(x)
         if factors is not None and is_floating(x.dtype):
             return _both(*map(self._logs, factors))

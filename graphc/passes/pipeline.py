@@ -16,6 +16,7 @@ from graphc.ir.structure import map_bodies
 from graphc.normal.bounds import BOUNDS, WIDER
 from graphc.normal.regions import rewrite_regions
 from graphc.passes.assumptions import drop_proven
+from graphc.passes.bands import split_bands
 from graphc.passes.batching import batch_products
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
@@ -28,7 +29,7 @@ from graphc.passes.numbers import fold_numbers
 from graphc.passes.opaque import without_rules
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
-from graphc.passes.rules import ALL, linalg
+from graphc.passes.rules import ALL, linalg, scattering
 from graphc.passes.settings import DEFAULT, LOWERING, USUAL, WIDE, Settings, settings_of
 from graphc.passes.settled import Pass, settling
 from graphc.passes.solves import solve_systems
@@ -127,10 +128,17 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
     )
     dead, trim = ("dead code", EXACT, eliminate_dead_code), ("control flow", EXACT, trim_control_flow)
     demand = "demand", REASSOCIATES, narrow
-    # before these nothing is computed twice
-    picked = simplify([rule for rule in linalg.RULES if rule.name not in settings.without])
+    # before these nothing is computed twice; arrays of zeros but for some elements are for sums of products to see
+    picked = simplify([rule for rule in (*linalg.RULES, *scattering.RULES) if rule.name not in settings.without])
     rows = "rows of products", REASSOCIATES, picked
-    algebra = (*once, rows, demand, ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)))
+    bands = "bands", REASSOCIATES, split_bands
+    algebra = (
+        *once,
+        rows,
+        bands,
+        demand,
+        ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)),
+    )
     return (
         ("gradient rules", EXACT, without_rules),
         dead,

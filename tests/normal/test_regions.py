@@ -37,6 +37,12 @@ def eye() -> torch.Tensor:
     return torch.eye(N)
 
 
+def _steps(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    for _ in range(6):
+        x = a @ x
+    return x
+
+
 # (program, shapes): the best form is of another order than what is written
 PROGRAMS = {
     "H'Hx": (lambda h, x: h.T @ h @ x, (M, V)),
@@ -59,6 +65,8 @@ PROGRAMS = {
     "ones B'": (lambda b: torch.ones(N, N) @ b.T, (M,)),
     "(AAx)/y": (lambda a, x, y: (a @ a @ x) / y, (M, V, V)),
     "A'BA'By": (lambda a, b, y: a.T @ b @ a.T @ b @ y, (M, M, V)),
+    "einsum of four": (lambda x, a, b, y: torch.einsum("i,ij,jk,k->", x, a, b, y), (V, M, M, V)),
+    "six steps of A'A": (lambda a, x: _steps(a.T @ a, x), (M, V)),
     "sum of outer products": (lambda e, x: (e[:, :, None] * x[:, None, :]).sum(0), ((12, N), (12, N))),
 }  # fmt: skip
 # the same where less is to be gained at this size
@@ -95,6 +103,17 @@ def test_the_form_that_costs_less_is_found(name):
     expected = f(*map(torch.from_numpy, wide)).numpy() if name not in ("AI", "ones B'") else np.asarray(graph(*arrays))
     np.testing.assert_allclose(np.asarray(better(*arrays)), expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
     assert rewrite_regions(better)[1] == []
+
+
+def test_thin_sums_are_multiplied_out_and_others_are_atoms():
+    def f(v, a):
+        h = eye() - 2 * torch.outer(v, v)
+        return h @ a @ h.T
+
+    graph, arrays = traced(f, (V, M))
+    better = graphc.optimize(graph)
+    assert cost(better) < 0.25 * cost(graph)
+    np.testing.assert_allclose(better(*arrays), graph(*arrays), rtol=1e-3, atol=1e-2)
 
 
 @pytest.mark.parametrize("f", [

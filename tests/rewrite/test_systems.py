@@ -45,6 +45,8 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "scaled": lambda A,s,b: inv(s*A)@b,
     "scaled2": lambda A,b: inv(-2.5*A)@b,
     "neg": lambda A,b: inv(-A)@b,
+    "logdet inv": lambda A: slogdet(inv(A))[1],
+    "sign inv": lambda A,b: slogdet(inv(A))[0]*(inv(A)@b),
     "invinv": lambda A,b: inv(inv(A))@b,
     "diag": lambda d,B: solve(torch.diag(d),B),
     "diag+c": lambda d,B: solve(torch.diag(d)+2*one(),B),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy as np
 from graphc.ops.dtypes import FLOAT64, INT64, is_inexact
 from graphc.ops.samples import Counted, Floats, Full, Ints, Picks
 from graphc.passes.rules.operands import is_normal
-from graphc.rewrite import REASSOCIATES, held_array, number
+from graphc.rewrite import EXACT, REASSOCIATES, held_array, number
 from graphc.rewrite import RewriteRule as R
+from graphc.rewrite.cost import WRITE
 
 MANY = 4  # times as many rows as are read
+SCATTERED = 16  # times as many elements as are read one by one
 
 
 def _floating(a, *_) -> bool:
@@ -30,6 +33,57 @@ def _rows_of(a, b, i, s) -> bool:
 
 def _columns_of(a, b, i, s) -> bool:
     return s == (None, 0) and len(a.shape) == len(b.shape) == 2 and _few(i, b.shape[1])
+
+
+def _triangle_of_ones(o, x) -> bool:
+    return number(o) == 1 and o.shape[0] == o.shape[1] and o.dtype == x.dtype and is_inexact(x.dtype)
+
+
+def _places_of(a, b, i, j) -> bool:
+    few = i.shape == j.shape and SCATTERED * math.prod(i.shape) <= a.shape[0] * b.shape[-1]
+    return len(a.shape) == len(b.shape) == 2 and few
+
+
+def _one_of_each_row(a, b, i, axis) -> bool:
+    plain = len(a.shape) == len(b.shape) == 2 and axis % 2 == 1
+    return plain and i.shape == (a.shape[0], 1) and b.shape[1] >= SCATTERED
+
+
+def _one_in_each_row(i, v, axis) -> bool:
+    return len(v.shape) == 2 and axis % 2 == 1 and is_inexact(v.dtype)
+
+
+def _puts(z, g, i, s, axis: int) -> bool:
+    """Whether rows or columns `g`, fewer than half of them, are added to a matrix of zeros."""
+    ours = s in ((0,), (0, None)) if axis == 0 else s == (None, 0)
+    if not ours or number(z) != 0 or not is_inexact(g.dtype) or len(i.shape) != 1:
+        return False
+    shape = list(z.shape)
+    shape[axis] = i.shape[0]
+    return g.shape == tuple(shape) and 2 * i.shape[0] <= z.shape[axis]
+
+
+def _puts_places(z, g, i, j) -> bool:
+    ours = number(z) == 0 and is_inexact(g.dtype) and len(g.shape) == 1 and g.shape == i.shape == j.shape
+    return ours and SCATTERED * g.shape[0] <= z.shape[0] * z.shape[1]
+
+
+def _put_rows(F, i, rows, count: int):
+    return F.index_put(_zeros(F, (count, *rows.shape[1:]), rows.dtype), rows, i, spec=(0,), accumulate=True)
+
+
+def _put_columns(F, i, columns, count: int):
+    zero = _zeros(F, (columns.shape[0], count), columns.dtype)
+    return F.index_put(zero, columns, i, spec=(None, 0), accumulate=True)
+
+
+def _zeros(F, shape, dtype):
+    return F.full(shape=shape, value=0, dtype=dtype)
+
+
+def _row(F, i, size: int):
+    """A column of indices as a list; those below 0, or not below `size`, are errors."""
+    return F.in_range(F.reshape(i, shape=i.shape[:1]), size=size)
 
 
 def _selects(i, c, w) -> bool:
@@ -69,18 +123,38 @@ def _selected(F, i, c, w):
     return F.where(ok, rows, 0)
 
 
-def _scales(a, b, c) -> bool:
-    return a.dtype == b.dtype and c.shape == () and is_normal(a, number(c))
+def _put_back(F, i, c, g):
+    n = math.prod(c.shape)
+    ok = F.logical_and(i >= 0, i < n)
+    return _put_rows(F, F.reshape(F.where(ok, i, 0), shape=i.shape[:1]), F.where(ok, g, 0), n)
+
+
+def _counts(i, c, g) -> bool:
+    """Whether `i == c` is as `_selects` says, and its transpose is multiplied by a matrix."""
+    counts = held_array(c)
+    column = len(i.shape) == 2 and i.shape[1] == 1 and i.dtype.kind in "iu" and len(g.shape) == 2
+    return column and counts is not None and np.array_equal(counts.reshape(-1), np.arange(counts.size))
+
+
+def _scales(a, b, c, scaled) -> bool:
+    """Whether a product may be scaled instead of an operand; one that a loop computes is scaled on the way."""
+    if a.dtype != b.dtype or c.shape != () or not is_normal(a, number(c)):
+        return False
+    size = math.prod(a.shape[:-1]) * (b.shape[-1] if len(b.shape) > 1 else 1)
+    return not scaled.builder.nodes[scaled.id].op.pointwise or (1 + WRITE) * size <= scaled.aval.size
 
 
 _ONE_HOT = {"i": Ints((6, 1), 40), "c": Counted((40,)), "w": Floats((40, 5)), "t": FLOAT64}
+_ONE_HOT_TURNED = {"i": Ints((6, 1), 40), "c": Counted((40,)), "g": Floats((6, 5)), "t": FLOAT64}
 
 RULES = (
     # one of the three is the smallest
     R("matmul_scaled_left", REASSOCIATES, lambda F, a, b, c: (a * c) @ b, lambda F, a, b, c: (a @ b) * number(c),
-      numbers="c", when=_scales, example={"a": Floats((9, 4)), "b": Floats((4, 2)), "c": Full((), 1.7)}),
+      numbers="c", when=lambda a, b, c: _scales(a, b, c, a),
+      example={"a": Floats((9, 4)), "b": Floats((4, 2)), "c": Full((), 1.7)}),
     R("matmul_scaled_right", REASSOCIATES, lambda F, a, b, c: a @ (b * c), lambda F, a, b, c: (a @ b) * number(c),
-      numbers="c", when=_scales, example={"a": Floats((2, 4)), "b": Floats((4, 9)), "c": Full((), 1.7)}),
+      numbers="c", when=lambda a, b, c: _scales(a, b, c, b),
+      example={"a": Floats((2, 4)), "b": Floats((4, 9)), "c": Full((), 1.7)}),
     # a part of a product from parts of its operands: few enough that the product may be there for others as well
     R("rows_of_product", REASSOCIATES, lambda F, a, b, i, s: F.index(a @ b, i, spec=s),
       lambda F, a, b, i, s: F.index(a, i, spec=s[:1]) @ b, when=_rows_of,
@@ -88,6 +162,70 @@ RULES = (
     R("columns_of_product", REASSOCIATES, lambda F, a, b, i, s: F.index(a @ b, i, spec=s),
       lambda F, a, b, i, s: a @ F.index(b, i, spec=s), when=_columns_of,
       example={"a": Floats((3, 4)), "b": Floats((4, 9)), "i": Ints((2,), 9), "s": (None, 0)}),
+    R("places_of_product", REASSOCIATES, lambda F, a, b, i, j: F.index(a @ b, i, j, spec=(0, 1)),
+      lambda F, a, b, i, j: F.sum(
+          F.index(a, i, spec=(0,)) * F.index(F.permute(b, dims=(1, 0)), j, spec=(0,)),
+          axis=(len(i.shape),), keepdims=False),
+      when=_places_of, example={"a": Floats((9, 4)), "b": Floats((4, 9)), "i": Ints((5,), 9), "j": Ints((5,), 9)}),
+    R("one_of_each_row", REASSOCIATES, lambda F, a, b, i, k: F.gather(a @ b, i, axis=k),
+      lambda F, a, b, i, k: F.sum(
+          a * F.index(F.permute(b, dims=(1, 0)), _row(F, i, b.shape[1]), spec=(0,)), axis=(1,), keepdims=True),
+      when=_one_of_each_row, example={"a": Floats((5, 4)), "b": Floats((4, 16)), "i": Ints((5, 1), 16), "k": 1}),
+    # and its gradient: products of what is zero but for one element in each row, or a few rows, or a few columns
+    R("one_in_each_row_times", REASSOCIATES, lambda F, i, v, b, k, n: F.place(i, v, axis=k, size=n) @ b,
+      lambda F, i, v, b, k, n: v * F.index(b, _row(F, i, n), spec=(0,)),
+      when=lambda i, v, b, k, n: _one_in_each_row(i, v, k) and len(b.shape) == 2,
+      example={"i": Ints((5, 1), 16), "v": Floats((5, 1)), "b": Floats((16, 4)), "k": 1, "n": 16}),
+    R("times_one_in_each_row", REASSOCIATES, lambda F, a, i, v, k, n: a @ F.place(i, v, axis=k, size=n),
+      lambda F, a, i, v, k, n: _put_columns(F, _row(F, i, n), a * F.reshape(v, shape=(1, v.shape[0])), n),
+      when=lambda a, i, v, k, n: _one_in_each_row(i, v, k) and len(a.shape) == 2 and n >= SCATTERED,
+      example={"a": Floats((4, 5)), "i": Ints((5, 1), 16), "v": Floats((5, 1)), "k": 1, "n": 16}),
+    R("put_rows_times", REASSOCIATES, lambda F, z, g, i, s, b: F.index_put(z, g, i, spec=s, accumulate=True) @ b,
+      lambda F, z, g, i, s, b: _put_rows(F, i, g @ b, z.shape[0]),
+      numbers="z", when=lambda z, g, i, s, b: _puts(z, g, i, s, 0) and len(b.shape) == 2,
+      example={"z": Full((9, 4), 0.0), "g": Floats((3, 4)), "i": Ints((3,), 9), "s": (0,), "b": Floats((4, 5))}),
+    R("times_put_rows", REASSOCIATES, lambda F, z, g, i, s, a: a @ F.index_put(z, g, i, spec=s, accumulate=True),
+      lambda F, z, g, i, s, a: F.index(a, i, spec=(None, 0)) @ g,
+      numbers="z", when=lambda z, g, i, s, a: _puts(z, g, i, s, 0) and len(a.shape) == 2,
+      example={"z": Full((9, 4), 0.0), "g": Floats((3, 4)), "i": Ints((3,), 9), "s": (0,), "a": Floats((5, 9))}),
+    R("put_columns_times", REASSOCIATES, lambda F, z, g, i, s, b: F.index_put(z, g, i, spec=s, accumulate=True) @ b,
+      lambda F, z, g, i, s, b: g @ F.index(b, i, spec=(0,)),
+      numbers="z", when=lambda z, g, i, s, b: _puts(z, g, i, s, 1) and len(b.shape) == 2,
+      example={"z": Full((4, 9), 0.0), "g": Floats((4, 3)), "i": Ints((3,), 9), "s": (None, 0), "b": Floats((9, 5))}),
+    R("times_put_columns", REASSOCIATES, lambda F, z, g, i, s, a: a @ F.index_put(z, g, i, spec=s, accumulate=True),
+      lambda F, z, g, i, s, a: _put_columns(F, i, a @ g, z.shape[1]),
+      numbers="z", when=lambda z, g, i, s, a: _puts(z, g, i, s, 1) and len(a.shape) == 2,
+      example={"z": Full((4, 9), 0.0), "g": Floats((4, 3)), "i": Ints((3,), 9), "s": (None, 0), "a": Floats((5, 4))}),
+    R("put_places_times", REASSOCIATES,
+      lambda F, z, g, i, j, b: F.index_put(z, g, i, j, spec=(0, 1), accumulate=True) @ b,
+      lambda F, z, g, i, j, b: _put_rows(
+          F, i, F.reshape(g, shape=(*g.shape, 1)) * F.index(b, j, spec=(0,)), z.shape[0]),
+      numbers="z", when=lambda z, g, i, j, b: _puts_places(z, g, i, j) and len(b.shape) == 2,
+      example={"z": Full((9, 9), 0.0), "g": Floats((5,)), "i": Ints((5,), 9), "j": Ints((5,), 9), "b": Floats((9, 4))}),
+    R("times_put_places", REASSOCIATES,
+      lambda F, z, g, i, j, a: a @ F.index_put(z, g, i, j, spec=(0, 1), accumulate=True),
+      lambda F, z, g, i, j, a: _put_columns(F, j, F.index(a, i, spec=(None, 0)) * g, z.shape[1]),
+      numbers="z", when=lambda z, g, i, j, a: _puts_places(z, g, i, j) and len(a.shape) == 2,
+      example={"z": Full((9, 9), 0.0), "g": Floats((5,)), "i": Ints((5,), 9), "j": Ints((5,), 9), "a": Floats((4, 9))}),
+    # a triangle of ones adds up what is before, or after
+    R("lower_ones_times", REASSOCIATES, lambda F, o, x: F.tril(o, diagonal=0) @ x,
+      lambda F, o, x: F.cumsum(x, axis=0, reverse=False), numbers="o", when=_triangle_of_ones,
+      example={"o": Full((4, 4), 1.0), "x": Floats((4, 3))}),
+    R("upper_ones_times", REASSOCIATES, lambda F, o, x: F.triu(o, diagonal=0) @ x,
+      lambda F, o, x: F.cumsum(x, axis=0, reverse=True), numbers="o", when=_triangle_of_ones,
+      example={"o": Full((4, 4), 1.0), "x": Floats((4, 3))}),
+    R("times_upper_ones", REASSOCIATES, lambda F, o, x: x @ F.triu(o, diagonal=0),
+      lambda F, o, x: F.cumsum(x, axis=len(x.shape) - 1, reverse=False), numbers="o", when=_triangle_of_ones,
+      example={"o": Full((4, 4), 1.0), "x": Floats((2, 3, 4))}),
+    R("times_lower_ones", REASSOCIATES, lambda F, o, x: x @ F.tril(o, diagonal=0),
+      lambda F, o, x: F.cumsum(x, axis=len(x.shape) - 1, reverse=True), numbers="o", when=_triangle_of_ones,
+      example={"o": Full((4, 4), 1.0), "x": Floats((3, 4))}),
+    R("lower_number_turned", EXACT, lambda F, o, d: F.permute(F.tril(o, diagonal=d), dims=(1, 0)),
+      lambda F, o, d: F.triu(F.full(shape=o.shape[::-1], value=number(o), dtype=o.dtype), diagonal=-d),
+      numbers="o", when=lambda o, d: len(o.shape) == 2, example={"o": Full((4, 3), 1.0), "d": 0}),
+    R("upper_number_turned", EXACT, lambda F, o, d: F.permute(F.triu(o, diagonal=d), dims=(1, 0)),
+      lambda F, o, d: F.tril(F.full(shape=o.shape[::-1], value=number(o), dtype=o.dtype), diagonal=-d),
+      numbers="o", when=lambda o, d: len(o.shape) == 2, example={"o": Full((4, 3), 1.0), "d": 0}),
     # the sign of a zero that is a sum of products depends on their order: where sums begin at zeros(...)
     R("matmul_and_zero", REASSOCIATES, lambda F, a, b: a @ b + 0.0, lambda F, a, b: a @ b, when=_floating,
       example={"a": Floats((3, 4)), "b": Floats((4, 2))}),
@@ -98,6 +236,11 @@ RULES = (
     R("rows_by_identity", REASSOCIATES, lambda F, c, i, w: F.index(c, i, spec=(0,)) @ w,
       lambda F, c, i, w: F.index(w, i, spec=(0,)), when=lambda c, i, w: _row_list(i) and _is_identity(c),
       example={"c": Picks((0, 1, 2, 3), 4), "i": Ints((6,), 4), "w": Floats((4, 5))}),
+    R("rows_by_identity_turned", REASSOCIATES,
+      lambda F, c, i, g: F.permute(F.index(c, i, spec=(0,)), dims=(1, 0)) @ g,
+      lambda F, c, i, g: _put_rows(F, i, g, c.shape[1]),
+      when=lambda c, i, g: len(g.shape) == 2 and _row_list(i) and _is_identity(c),
+      example={"c": Picks((0, 1, 2, 3), 4), "i": Ints((6,), 4), "g": Floats((6, 5))}),
     R("rows_by_constant", REASSOCIATES, lambda F, c, w: c @ w,
       lambda F, c, w: F.index(w, c.builder.constant(_picks(c)), spec=(0,)),
       when=lambda c, w: _permutes(c), example={"c": Picks((2, 0, 0), 4), "w": Floats((4, 5))}),
@@ -112,4 +255,12 @@ RULES = (
       lambda F, i, c, w, t, u: F.cast(F.cast(i == c, dtype=u), dtype=t) @ w,
       lambda F, i, c, w, t, u: _selected(F, i, c, w), when=lambda i, c, w, t, u: t == w.dtype and _selects(i, c, w),
       example={**_ONE_HOT, "u": INT64}),
+    R("rows_by_one_hot_turned", REASSOCIATES,
+      lambda F, i, c, g, t: F.permute(F.cast(i == c, dtype=t), dims=(1, 0)) @ g,
+      lambda F, i, c, g, t: _put_back(F, i, c, g), when=lambda i, c, g, t: t == g.dtype and _counts(i, c, g),
+      example=_ONE_HOT_TURNED),
+    R("rows_by_one_hot_of_integers_turned", REASSOCIATES,
+      lambda F, i, c, g, t, u: F.permute(F.cast(F.cast(i == c, dtype=u), dtype=t), dims=(1, 0)) @ g,
+      lambda F, i, c, g, t, u: _put_back(F, i, c, g), when=lambda i, c, g, t, u: t == g.dtype and _counts(i, c, g),
+      example={**_ONE_HOT_TURNED, "u": INT64}),
 )  # fmt: skip
