@@ -17,6 +17,7 @@ import numpy as np
 
 from eager.core import state
 from eager.core.meta import data_of, is_meta
+from eager.core.sparse import is_sparse
 
 NOT_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -204,7 +205,9 @@ current_interpreter = INTERPRETER.get
 
 def on_arrays(tensor: Any = None) -> bool:
     """Whether operations run at once, on values that `tensor` has, so that code may compute on NumPy without them."""
-    return (not state.closed or current_interpreter() is IMMEDIATE) and (tensor is None or not is_meta(tensor))
+    return (not state.closed or current_interpreter() is IMMEDIATE) and (
+        tensor is None or not (is_meta(tensor) or is_sparse(tensor))
+    )
 
 
 Interpreting = TypeVar("Interpreting", bound=type[Interpreter])

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, final
 import numpy as np
 
 from eager.core.pytree import flatten
+from eager.core.sparse import Sparse
 from eager.core.state import storage_of
 from graphc import ops
 from graphc.ops.stand_in import StandIn
@@ -72,9 +73,9 @@ def is_meta(tensor: Any) -> bool:
 
 
 def data_of(tensor: Any) -> Any:
-    """The array of `tensor`, or its `Meta`."""
+    """The array of `tensor`, or its `Meta` or `Sparse`."""
     data = tensor._d
-    return data if data.__class__ is Meta else tensor._array()
+    return data if data.__class__ is Meta or data.__class__ is Sparse else tensor._array()
 
 
 def check_devices(tensors: Sequence[Any]) -> None:

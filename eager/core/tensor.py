@@ -19,6 +19,7 @@ from eager.core.devices import CPU, META, device
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.meta import NO_NUMPY, Meta, data_of
 from eager.core.missing import MissingMethod
+from eager.core.sparse import Sparse, _tensor_type, hooks
 from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
 from eager.core.views import check_unrecorded_write
@@ -219,7 +220,9 @@ class Tensor(TensorMethods):
                 raise RuntimeError(_message)
             if self._d.__class__ is Sealed and state.made_in_inference() is None:
                 raise RuntimeError(SEALED_LEAF)
-        if requires_grad is (self._n is None):
+        if self._d.__class__ is Sparse:
+            self._n = self._d.values.requires_grad_(requires_grad)._n
+        elif requires_grad is (self._n is None):
             self._n = tape.new_leaf(self) if requires_grad else None
             current_interpreter().leaf_changed(self)
         return self
@@ -244,13 +247,19 @@ class Tensor(TensorMethods):
         """
         if not state.closed and (grad := getattr(self, "_g", None)) is not None:
             return grad  # at once: optimizers ask at every step
+        if self._d.__class__ is Sparse:
+            found = self._d.values.grad
+            return None if found is None else self._d.with_values(found)
         return current_interpreter().get_grad(self)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             self._check_gradient(value)
-        current_interpreter().set_grad(self, value)
+        if self._d.__class__ is Sparse:
+            self._d.values.grad = None if value is None else hooks["in_pattern"](value, self._d)
+        else:
+            current_interpreter().set_grad(self, value)
 
     @grad.deleter
     def grad(self) -> None:
@@ -271,6 +280,9 @@ class Tensor(TensorMethods):
 
     def _add_gradient(self, g: Any) -> None:
         """Accumulate `g` into this tensor, which is some leaf's `.grad`, in place."""
+        if self._d.__class__ is Sparse:
+            self._d = np.add(self._d, g)  # dense, if `g` is
+            return
         array = self._writable()
         write(np.add, array, array, g)
         state.note_write(array)
@@ -349,6 +361,8 @@ class Tensor(TensorMethods):
             raise RuntimeError(NUMPY_OF_GRAD)
         if self._d.__class__ is Meta:
             raise TypeError(NO_NUMPY)
+        if self._d.__class__ is Sparse:
+            raise TypeError(f"can't convert {self._d.kind} layout tensor to numpy. Use Tensor.to_dense() first.")
         array = self._known()
         if array.dtype.kind == "V":
             raise TypeError(f"Got unsupported ScalarType {torch_name(array.dtype)}")
@@ -444,6 +458,9 @@ class Tensor(TensorMethods):
         copied = self.detach()
         copied.__class__ = type(self)
         return copied if self._n is None else copied.requires_grad_()
+
+
+_tensor_type.append(Tensor)
 
 
 class Parameter(Tensor):

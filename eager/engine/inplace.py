@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import state, tape
+from eager.core import sparse, state, tape
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.sparse import is_sparse
 from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor, check_in_place
 from eager.core.ufunc_writes import write_apart
@@ -42,6 +43,8 @@ def assign(target: Tensor, value: Tensor, name: str, where: Tensor | None = None
     RuntimeError: `target` is a leaf that requires grad, the shapes differ, or the dtype cannot be cast back.
     """
     check_in_place(target)
+    if is_sparse(target) or is_sparse(value):
+        return sparse.hooks["assign"](target, value, name)
     interpreter = current_interpreter()
     if interpreter.replace(target, value):
         return target

@@ -1,0 +1,156 @@
+"""Sparse tensors taken apart: the place and the value of each element, whatever the layout."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from eager.core.interpreter import current_interpreter
+from eager.core.sparse import Sparse, tensor
+from eager.core.tensor import Tensor
+from eager.engine.language import E
+from graphc.ops.dtypes import INT64
+
+BY_ROWS = ("sparse_csr", "sparse_bsr")
+BLOCKS = ("sparse_bsr", "sparse_bsc")
+
+
+def known(x: Tensor) -> np.ndarray:
+    """Indices as an array, on which Python decides: under a trace, a program is right for them. CaptureError: input."""
+    if x._d.__class__ is not np.ndarray:
+        return x._values("the places of the elements of a sparse tensor")
+    return x._known() if current_interpreter().capturing else x._d
+
+
+def made(array: np.ndarray) -> Tensor:
+    """A tensor of indices."""
+    return Tensor._wrap(np.ascontiguousarray(array))
+
+
+def coo(indices: Tensor, values: Tensor, shape: Any, coalesced: bool = False) -> Tensor:
+    """A COO tensor."""
+    return tensor(Sparse("sparse_coo", (indices, values), shape, coalesced))
+
+
+def sparse_dims(data: Sparse) -> int:
+    """The number of dims with indices, batch dims among them."""
+    if data.layout == "sparse_coo":
+        return data.parts[0]._d.shape[0]
+    return len(data.parts[0]._d.shape) + 1
+
+
+def block_of(data: Sparse) -> tuple[int, ...]:
+    """The shape of a block; () of a layout without blocks."""
+    if data.layout not in BLOCKS:
+        return ()
+    batch = len(data.parts[0]._d.shape) - 1
+    return data.values._d.shape[batch + 1 : batch + 3]
+
+
+def flat(x: Tensor) -> Tensor:
+    """`x` as a vector."""
+    return x if len(x._d.shape) == 1 else E.reshape(x, shape=(math.prod(x._d.shape),))
+
+
+def row(indices: Tensor, k: int) -> Tensor:
+    """Row `k` of a matrix of indices."""
+    n = indices._d.shape[1]
+    return E.basic_index(indices, start=(k, 0), stop=(k + 1, n), step=(1, 1), shape=(n,))
+
+
+def taken(values: Tensor, places: Tensor) -> Tensor:
+    """The rows of `values` at these places."""
+    return E.index(values, places, spec=(0,))
+
+
+def added(shape: tuple[int, ...], values: Tensor, *places: Tensor) -> Tensor:
+    """Zeros of `shape`, to which `values` (n, ...) have been added at n places, given by their first dims."""
+    zeros = E.full(shape=tuple(shape), value=0, dtype=values._dtype())
+    if not places:  # no dim has indices
+        return E.sum(values, axis=(0,), keepdims=False) if values._dtype().kind != "b" else E.any(values, axis=(0,))
+    return E.index_put(zeros, values, *places, spec=tuple(range(len(places))), accumulate=True)
+
+
+def elements(x: Tensor) -> tuple[list[Tensor], Tensor]:
+    """The index vector of each sparse dim, and the values (n, *dense dims), of a sparse tensor."""
+    data: Sparse = x._d
+    if data.layout == "sparse_coo":
+        indices, values = data.parts
+        return [row(indices, k) for k in range(indices._d.shape[0])], values
+    compressed, plain, values = data.parts
+    batch, count = plain._d.shape[:-1], plain._d.shape[-1]
+    pointers = tuple(compressed._d.shape)
+    wide = [E.cast(i, dtype=INT64) if i._dtype() != INT64 else i for i in (compressed, plain)]
+    places = Tensor._wrap(np.broadcast_to(np.arange(count), (*batch, count)))
+    # element k is of the last row that begins at k or before
+    lines = E.sub(E.searchsorted(wide[0], places, right=True), 1) if pointers[-1] > 1 else places
+    total = math.prod(batch) * count
+    where = [flat(lines), flat(wide[1])]
+    if data.layout not in BY_ROWS:
+        where.reverse()
+    rest = values._d.shape[len(batch) + 1 :]
+    values = E.reshape(values, shape=(total, *rest)) if batch else values
+    before = np.indices((*batch, count))[:-1].reshape(len(batch), total)
+    ahead = [made(b) for b in before]
+    if block := block_of(data):
+        ahead, where, values = _unblocked(ahead, where, values, block)
+    return [*ahead, *where], values
+
+
+def _unblocked(
+    ahead: list[Tensor], where: list[Tensor], values: Tensor, block: tuple[int, ...]
+) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    """The elements of blocks one by one."""
+    n, size = values._d.shape[0], math.prod(block)
+    inside = np.indices(block).reshape(2, 1, size)
+    spread = lambda i, scale, k: E.reshape(
+        E.add(E.mul(E.reshape(i, shape=(n, 1)), scale), Tensor._wrap(inside[k])), shape=(n * size,)
+    )
+    repeated = [Tensor._wrap(np.repeat(known(b), size)) for b in ahead]
+    apart = E.reshape(values, shape=(n * size, *values._d.shape[3:]))
+    return repeated, [spread(where[0], block[0], 0), spread(where[1], block[1], 1)], apart
+
+
+def linear(places: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    """The number of each place in a row-major array of `shape`."""
+    if not places:
+        return np.zeros(0, np.int64)
+    found = np.zeros(places[0].shape, np.int64)
+    for place, n in zip(places, shape, strict=False):
+        found = found * n + place
+    return found
+
+
+def coalesced(x: Tensor) -> Tensor:
+    """A COO tensor with sorted indices, of which none occurs twice: values for one place are added up."""
+    data: Sparse = x._d
+    if data.coalesced:
+        return x
+    indices, values = data.parts
+    where = known(indices)
+    if indices._d.shape[1] < 2:
+        return coo(indices, values, data.shape, True)
+    keys = linear(list(where), data.shape[: len(where)]) if len(where) else np.zeros(where.shape[1], np.int64)
+    if (keys[1:] > keys[:-1]).all():
+        return coo(indices, values, data.shape, True)
+    unique, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if len(unique) == len(keys):  # another order is all that there is
+        return coo(made(where[:, first]), taken(values, made(first)), data.shape, True)
+    summed = added((len(unique), *values._d.shape[1:]), values, made(inverse))
+    return coo(made(where[:, first]), summed, data.shape, True)
+
+
+def stacked(places: list[Tensor]) -> Tensor:
+    """A matrix of indices with these rows."""
+    return E.cat(*[E.reshape(p, shape=(1, p._d.shape[0])) for p in places], axis=0)
+
+
+def as_coo(x: Tensor) -> Tensor:
+    """A sparse tensor in COO; elements in the order in which they were."""
+    data: Sparse = x._d
+    if data.layout == "sparse_coo":
+        return x
+    places, values = elements(x)
+    return coo(stacked(places), values, data.shape)
