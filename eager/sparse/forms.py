@@ -39,7 +39,7 @@ def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         return form(operands, params)
     first = operands[0]
     if isinstance(first, Tensor) and is_sparse(first) and not any(map(_is_array, operands[1:])):
-        if len(operands) == 1 and (op.traits & Trait.LINEAR or op.passes or op.name in ELEMENTWISE):
+        if len(operands) == 1 and ((op.pointwise and op.traits & Trait.LINEAR) or op.name in ELEMENTWISE):
             return _on_values(op, first, (), params)
         if op.pointwise and _keeps_zero(op, first._dtype(), operands[1:], tuple(params.items())):
             return _on_values(op, _unique(first), operands[1:], params)
@@ -101,7 +101,8 @@ def _summed(x: Any, y: Any, signed: Callable[[Tensor], Tensor]) -> Tensor:
     if not isinstance(y, Tensor) or not is_sparse(y):
         if x._d.layout == "sparse_coo":
             raise RuntimeError(DENSE_ADDEND)
-        return E.add(signed(y) if isinstance(y, Tensor) else -y if signed is E.neg else y, x)
+        y = y if isinstance(y, Tensor) else Tensor._wrap(np.asarray(y, common_dtype(x, y)))
+        return E.add(signed(y), x)
     if not isinstance(x, Tensor):
         x = Tensor._wrap(np.asarray(x, common_dtype(y, x)))
     if not is_sparse(x):
@@ -112,9 +113,8 @@ def _summed(x: Any, y: Any, signed: Callable[[Tensor], Tensor]) -> Tensor:
         )
     if x._d.layout != y._d.layout:
         raise RuntimeError(f"add: expected operands of one layout, but got {kind_of(x)} and {kind_of(y)}")
-    if x._d.layout != "sparse_coo" or x._d.coalesced:
-        if x._d.has_pattern_of(y._d):
-            return x._d.with_values(E.add(x._d.values, signed(y._d.values)))
+    if x._d.has_pattern_of(y._d):
+        return x._d.with_values(E.add(x._d.values, signed(y._d.values)))
     if sparse_dims(x._d) != sparse_dims(y._d):
         raise RuntimeError(
             "add: expected 'self' and 'other' to have same number of sparse dimensions, but "
@@ -133,12 +133,10 @@ def _onto(dense: Tensor, x: Tensor, signed: Callable[[Tensor], Tensor]) -> Tenso
     """dense + x, or dense - x: dense."""
     shape = x._d.shape
     if dense._d.shape != shape:
-        if broadcast_shapes([dense._d.shape, shape]) != shape:
-            raise RuntimeError(
-                f"add: expected 'self' and 'other' to have same size, but self has size {list(dense._d.shape)} while "
-                f"other has size {list(shape)} (FYI: op2-sparse addition does not currently support broadcasting)"
-            )
-        dense = E.clone(E.expand(dense, shape=shape))
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same size, but self has size {list(dense._d.shape)} while "
+            f"other has size {list(shape)} (FYI: op2-sparse addition does not currently support broadcasting)"
+        )
     dtype = common_dtype(dense, x)
     places, values = elements(x)
     dense, values = (t if t._dtype() == dtype else E.cast(t, dtype=dtype) for t in (dense, signed(values)))
@@ -201,6 +199,16 @@ def _quotient(name: str) -> Form:
     return form
 
 
+def _where(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
+    """Where the condition and what is taken if it is false are sparse: nothing new is stored."""
+    condition, x, y = operands
+    if not (is_sparse(condition) and isinstance(y, Tensor) and is_sparse(y) and condition._d.has_pattern_of(y._d)):
+        raise not_implemented("where", next(t for t in operands if isinstance(t, Tensor) and is_sparse(t))._d)
+    if _is_array(x):
+        x = x._d.values if is_sparse(x) and x._d.has_pattern_of(y._d) else _at_elements(y, x)
+    return y._d.with_values(E.where(condition._d.values, x, y._d.values))
+
+
 def _pow(name: str) -> Form:
     def form(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
         x, *rest = operands
@@ -255,6 +263,7 @@ FORMS: dict[str, Form] = {
     "sub": _sub,
     "mul": _mul,
     "div": _quotient("div"),
+    "where": _where,
     "floor_divide": _quotient("floor_divide"),
     "pow": _pow("pow"),
     "pow_scalar": _pow("pow_scalar"),

@@ -18,7 +18,7 @@ from eager.sparse.conversion import compressed, like, swapped
 from eager.sparse.parts import as_coo, coalesced, coo, elements, flat, known, made, sparse_dims, stacked, taken
 from graphc.ops.dtypes import BOOL
 from graphc.ops.linalg import _matmul_mismatch as mismatch
-from graphc.ops.rules import c_name
+from graphc.ops.rules import torch_name
 
 _NAMES = ("SparseAddmmBackward0", "MvBackward0")
 
@@ -39,7 +39,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         wide = input if is_sparse(input) else other
         raise RuntimeError(f"expand is unsupported for {kind_of(wide)} tensors")
     if input._dtype() != other._dtype():
-        raise RuntimeError(f"expected scalar type {c_name(input._dtype())} but found {c_name(other._dtype())}")
+        raise RuntimeError(f"expected scalar type {torch_name(input._dtype())} but found {torch_name(other._dtype())}")
     if input._dtype() == BOOL:
         raise NotImplementedError("\"addmm_sparse_dense\" not implemented for 'Bool'")
     if x[-1] != y[0]:
@@ -88,7 +88,7 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
             f"[{y[0]}, {y[1]}]."
         )
     if input._dtype() != other._dtype():
-        raise RuntimeError(f"expected scalar type {c_name(input._dtype())} but found {c_name(other._dtype())}")
+        raise RuntimeError(f"expected scalar type {torch_name(input._dtype())} but found {torch_name(other._dtype())}")
     (b, i, j), values = elements(input)
     shifted = [E.add(E.mul(b, n), k) for n, k in ((rows, i), (inner, j))]
     dense = E.reshape(other, shape=(batch * inner, y[2]))
