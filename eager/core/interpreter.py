@@ -112,6 +112,9 @@ class Interpreter:
         """Whether some leaf, live now, can get a gradient from `tensor`."""
         raise NotImplementedError
 
+    def looked_up(self, rows: Any, weight: Any, where: Any) -> None:
+        """`rows` are those of the table `weight` at the indices `where`: its gradient is to be sparse."""
+
     def random(
         self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any,
         like: Any = None,

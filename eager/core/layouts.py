@@ -56,7 +56,7 @@ def check_layout(wanted: Any, name: str) -> None:
         return
     if not isinstance(wanted, layout):
         raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(wanted).__name__}")
-    raise NotImplementedError(f"{name}(): layout {wanted} is not supported; tensors are torch.strided")
+    raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend.")
 
 
 def allocated(

@@ -6,6 +6,7 @@ parts (`eager.sparse.forms`), so that devices, gradients and programs are theirs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -86,9 +87,20 @@ class Sparse(StandIn):
     def force(self, tensor: Any) -> np.ndarray:
         raise SparseOperandError("Cannot access data pointer of Tensor that doesn't have storage")
 
+    def truth(self, tensor: Any) -> np.ndarray:
+        if math.prod(self.shape) == 1:
+            return hooks["dense"](self)
+        what = "no values" if not math.prod(self.shape) else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+
+    def number(self, tensor: Any) -> Any:
+        return hooks["dense"](self).item()
+
     def check_values(self, tensor: Any, purpose: str, python: bool) -> None:
         if not python:
             raise not_implemented(purpose, self)
+        if (n := math.prod(self.shape)) != 1:
+            raise RuntimeError(f"a Tensor with {n} elements cannot be converted to Scalar")
 
     def strides(self, tensor: Any) -> tuple[int, ...]:
         if self.layout == "sparse_coo":
@@ -97,11 +109,11 @@ class Sparse(StandIn):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         """For gradients, which the tape adds up as arrays: as the operation does it on tensors; else on dense ones."""
+        target = out[0] if isinstance(out, tuple) and isinstance(out[0], np.ndarray) else None
         if ufunc is np.add and method == "__call__":
-            return hooks["accumulated"](*inputs, out=None if out in (None, (...,)) else out[0])
-        out = {} if out in (None, (...,)) else {"out": out}
+            return hooks["accumulated"](*inputs, out=target)
         dense = [hooks["dense"](x) if x.__class__ is Sparse else x for x in inputs]
-        return getattr(ufunc, method)(*dense, **out, **kwargs)
+        return getattr(ufunc, method)(*dense, out=target, **kwargs)
 
     def __add__(self, other: Any) -> Any:
         return np.add(self, other)

@@ -151,7 +151,7 @@ class Tensor(TensorMethods):
         """The type of the elements."""
         return dtypes.BY_NUMPY[self._dtype()]
 
-    def _values(self, purpose: str, *, python: bool = False) -> np.ndarray:
+    def _values_for(self, purpose: str, *, python: bool = False) -> np.ndarray:
         """`_array`, for a result whose shape depends on the values, or (`python`) for a Python number.
 
         `purpose` is told to the stand-in that has none.
@@ -249,7 +249,7 @@ class Tensor(TensorMethods):
             return grad  # at once: optimizers ask at every step
         if self._d.__class__ is Sparse:
             found = self._d.values.grad
-            return None if found is None else self._d.with_values(found)
+            return None if found is None else hooks["gradient"](self._d, found)
         return current_interpreter().get_grad(self)
 
     @grad.setter
@@ -388,13 +388,13 @@ class Tensor(TensorMethods):
             return found  # not known before the program that is being traced runs
         if state.closed and (found := current_interpreter().number_written(self)) is not None:
             return found
-        array = self._values("item", python=True)
+        array = self._values_for("item", python=True)
         if array.size != 1:
             raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
         return array.item()
 
     def _number(self, kind: type) -> Any:
-        array = self._values("item", python=True)
+        array = self._values_for("item", python=True)
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         if array.dtype.kind == "c" and kind is not complex:

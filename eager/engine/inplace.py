@@ -234,7 +234,7 @@ def in_place(name: str) -> Callable[..., Tensor]:
         if len(operands) >= len(op.args) > 0:
             raise TypeError(_TOO_MANY.format(name=name, takes=len(op.args) - 1 or "no", given=len(operands)))
         # what the gradient needs of the old value must survive the write
-        source = copied(self) if grad_enabled() else self
+        source = copied(self) if grad_enabled() and not is_sparse(self) else self
         try:
             value = getattr(E, name)(source, *operands)
         except NotImplementedError:  # of the kernel, which PyTorch asks last

@@ -19,6 +19,7 @@ import numpy as np
 from eager.core.grad_mode import enable_grad, no_grad
 from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting, on_arrays
 from eager.core.meta import is_meta
+from eager.core.sparse import hooks, is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.complexes import view_as_complex, view_as_real
@@ -47,6 +48,8 @@ class Optimizer:
 
     _settings = ""  # the arguments of `__init__` that are settings of the groups, in the order that they have there
     _checks = ""  # those that are checked, in that order
+    _takes_sparse = False  # whether gradients may be sparse
+    _sparse_remedy = ""  # what PyTorch's error says then
     _opt_called = False  # whether a step has been made: learning rate schedules ask for it
     _tables: dict[str, HookTable]
 
@@ -166,11 +169,18 @@ class Optimizer:
                 loss = closure()
         with enable_grad() if self.defaults.get("differentiable") else no_grad():
             for group in self.param_groups:
+                if hooks and not self._takes_sparse:
+                    self._refuse_sparse(group)
                 self._update(group)
         if not on_arrays():  # the settings are Python values like any other; the state may be made on the way
             what = f"whether {type(self).__name__} has the same state tensors"
             current_interpreter().guard(StateInUse(self), True, what)
         return loss
+
+    def _refuse_sparse(self, group: Group) -> None:
+        if any(p.grad is not None and is_sparse(p.grad) for p in group["params"]):
+            name = "Adam" if self._sparse_remedy else type(self).__name__  # AdamW, too
+            raise RuntimeError(f"{name} does not support sparse gradients{self._sparse_remedy}")
 
     def _run_step(self, arguments: tuple[Any, ...], keywords: dict[str, Any], step: Callable[..., Any]) -> Any:
         """`step(*arguments, **keywords)` with the hooks before and after it; the first argument is the optimizer."""

@@ -20,7 +20,9 @@ from eager.engine.inplace import assign as assign_dense
 from eager.engine.language import E
 from eager.functional.scalars import common_dtype
 from eager.sparse import products, shapes
-from eager.sparse.access import kind_of
+from eager.core.layouts import layout_of
+from eager.sparse.access import dense_dim, kind_of
+from eager.sparse.construction import zeros
 from eager.sparse.conversion import like, swapped, to_dense
 from eager.sparse.parts import added, as_coo, coalesced, coo, elements, known, linear, made, sparse_dims, taken
 from graphc.ops.interpret import run_kernel, with_defaults
@@ -351,8 +353,30 @@ def add_to(target: Tensor, x: Tensor, alpha: Any) -> Tensor:
     return assign_dense(target, E.add(target, x if alpha is None or alpha == 1 else E.mul(x, alpha)), "add")
 
 
+def zero(x: Tensor) -> Tensor:
+    """Leave a sparse tensor without elements."""
+    data: Sparse = x._d
+    made = zeros(data.shape[: len(data.shape) - dense_dim(x)], data.numpy_dtype, layout_of(x))._d
+    rest = data.shape[len(data.shape) - dense_dim(x) :]
+    values = E.reshape(made.values, shape=(*made.values._d.shape, *rest)) if rest else made.values
+    x._d = Sparse(data.layout, (*made.pattern, values), data.shape, True)
+    x._n = None
+    return x
+
+
+def gradient(data: Sparse, g: Tensor) -> Tensor:
+    """`g`, the gradient of the values, as that of the sparse tensor: an element in several parts has one gradient."""
+    if data.layout == "sparse_coo" and not data.coalesced and data.parts[0]._d.__class__ is np.ndarray:
+        where = known(data.parts[0])
+        keys = linear(list(where), data.shape)
+        unique, first = np.unique(keys, return_index=True)
+        if len(unique) < len(keys):
+            return coo(made(where[:, first]), taken(g, made(first)), data.shape)
+    return data.with_values(g)
+
+
 sparse.hooks.update(
     apply=apply, accumulated=accumulated, in_pattern=in_pattern, assign=assign,
-    dense=lambda data: to_dense(sparse.tensor(data))._array(),
+    add_to=add_to, zero=zero, gradient=gradient, dense=lambda data: to_dense(sparse.tensor(data))._array(),
 )  # fmt: skip
 __all__ = ["FORMS", "add_to", "apply", "run_kernel", "swapped"]

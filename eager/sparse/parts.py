@@ -20,7 +20,7 @@ BLOCKS = ("sparse_bsr", "sparse_bsc")
 def known(x: Tensor) -> np.ndarray:
     """Indices as an array, on which Python decides: under a trace, a program is right for them. CaptureError: input."""
     if x._d.__class__ is not np.ndarray:
-        return x._values("the places of the elements of a sparse tensor")
+        return x._values_for("the places of the elements of a sparse tensor")
     return x._known() if current_interpreter().capturing else x._d
 
 

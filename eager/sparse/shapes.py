@@ -35,7 +35,8 @@ def permuted(x: Tensor, order: tuple[int, ...]) -> Tensor:
             raise RuntimeError("transpose(): of a compressed layout, the two dims of the matrices can be exchanged only")
         return swapped(x)
     if set(order[:count]) != set(range(count)):
-        d0, d1 = (k for k in (next(k for k, d in enumerate(order) if d != k), order[count:][0]))
+        d0 = next(k for k, d in enumerate(order) if d != k)
+        d1 = order[d0]
         raise RuntimeError(
             f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {count}, d0: {d0}, d1: {d1}"
         )

@@ -137,11 +137,11 @@ class Memories:
 
     def again(self, place: Place) -> Symbol:
         """The value, now, of a view that was made before a write."""
-        *_, symbol = self._values(place.memory, place.steps)
+        *_, symbol = self._values_for(place.memory, place.steps)
         self.put(symbol, place._replace(version=place.memory.version))
         return symbol
 
-    def _values(self, memory: Memory, steps: tuple[Step, ...]) -> Iterator[Symbol]:
+    def _values_for(self, memory: Memory, steps: tuple[Step, ...]) -> Iterator[Symbol]:
         """The whole, and what each step makes of it."""
         symbol = memory.symbol
         yield symbol
@@ -156,7 +156,7 @@ class Memories:
         """
         if any(step.lens.repeats(**step.params) for step in place.steps):
             return self._through_repeats(place, value, where)
-        wholes = list(self._values(place.memory, place.steps[:-1]) if place.steps else ())
+        wholes = list(self._values_for(place.memory, place.steps[:-1]) if place.steps else ())
         for step, whole in zip(reversed(place.steps), reversed(wholes), strict=True):
             put = step.lens.put
             assert put is not None  # elements repeat otherwise
