@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import state, tape
+from eager.core import sparse, state, tape
 from eager.core.interpreter import current_interpreter
 from eager.core.layouts import laid_out
 from eager.core.meta import Meta, is_meta
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.language import E
@@ -53,6 +54,8 @@ def seeds(outputs: Sequence[Tensor], gradients: Any) -> list[Tensor]:
             g = Tensor._wrap(Meta(shape, dtype) if is_meta(output) else np.ones(shape, dtype))
         elif not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+        elif is_sparse(output):  # of which the values have the history
+            g = sparse.hooks["in_pattern"](g, output._d)
         elif g._d.shape != output._d.shape:
             raise RuntimeError(
                 f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
@@ -111,7 +114,13 @@ def backward(
         if any(isinstance(t, Tensor) and t._n is None for t in inputs):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     keep = bool(create_graph if retain_graph is None else retain_graph)
-    current_interpreter().backward(outputs, cotangents, inputs, create_graph, keep)
+    inputs = inputs if inputs is None else tuple(map(_values, inputs))
+    current_interpreter().backward(tuple(map(_values, outputs)), cotangents, inputs, create_graph, keep)
+
+
+def _values(x: Any) -> Any:
+    """What has the history of `x`: the values of a sparse tensor, any other itself."""
+    return x._d.values if isinstance(x, Tensor) and is_sparse(x) else x
 
 
 def grad(
@@ -143,13 +152,16 @@ def grad(
     for t in inputs:
         node_of(t)
     keep = bool(create_graph if retain_graph is None else retain_graph)
-    found = current_interpreter().gradients(outputs, cotangents, inputs, create_graph, keep)
+    with_history = [tuple(map(_values, tensors)) for tensors in (outputs, inputs)]
+    found = current_interpreter().gradients(with_history[0], cotangents, with_history[1], create_graph, keep)
     result = []
     for i, (tensor, g) in enumerate(zip(inputs, found, strict=True)):
         if isinstance(g, list):
             g = g[tensor.output_nr]
         if g is None and materialize_grads:
             g = Tensor._wrap(np.zeros(tensor._d.shape, tensor._dtype()))
+        if g is not None and is_sparse(tensor):
+            g = sparse.hooks["gradient"](tensor._d, g)
         if g is None and not allow_unused:
             raise RuntimeError(UNUSED.format(index=i))
         result.append(g)

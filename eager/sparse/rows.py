@@ -31,9 +31,11 @@ def look_up(weight: Tensor, input: Tensor, padding_idx: int | None, by_frequency
         return E.index(weight, input, spec=(0,))
     if not interpreter.immediate:
         rows = E.index(weight, input, spec=(0,))
-        if not by_frequency and padding_idx is None:
-            interpreter.looked_up(rows, weight, flat)
-        return rows
+        interpreter.looked_up(rows, weight, flat)
+        if padding_idx is None:
+            return rows
+        padding = E.reshape(E.eq(input, padding_idx), shape=(*input._d.shape, 1))
+        return E.where(padding, E.stop_gradient(rows), rows)  # of those, the gradient is 0
     rows = E.index(E.stop_gradient(weight), input, spec=(0,))
     where = flat._array()
     kept = np.flatnonzero(where != padding_idx) if padding_idx is not None else None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from eager.core.dtypes import BY_NUMPY
 from eager.core.interpreter import current_interpreter
 from eager.core.sparse import Sparse
@@ -26,7 +24,7 @@ def sparse_text(t: Tensor, array_text: Any, history: list[str], joined: Any) -> 
     shown: list[str] = []
     for name, part in zip((*NAMES[data.layout], "values"), data.parts, strict=True):
         head = f"{name}=tensor("
-        array = current_interpreter().values_shown(part) if part._d.__class__ is np.ndarray else None
+        array = current_interpreter().values_shown(part) if not getattr(part._d, "captured", False) else None
         if array is None:
             shown.append(f"{head}<traced>)")
             continue
