@@ -15,6 +15,7 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import on_arrays
+from eager.core.sparse import Sparse
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.anomaly import explained
@@ -153,7 +154,7 @@ class Carried(NamedTuple):
 
 
 def _copied(g: Any) -> Any:
-    return hooks.each(lambda d: Tensor._wrap(np.array(d)), g)
+    return hooks.each(lambda d: Tensor._wrap(d if d.__class__ is Sparse else np.array(d)), g)
 
 
 ARRAYS = Carried(Tensor._array, hooks.Hooked.incoming_arrays, _copied, _arrays_on)

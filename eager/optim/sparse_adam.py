@@ -24,9 +24,9 @@ class SparseAdam(Optimizer):
         self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         maximize: bool = False,
     ):  # fmt: skip
-        if not 0.0 < lr:
+        if not lr > 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
-        if not 0.0 < eps:
+        if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
         for k, beta in enumerate(betas):
             if not 0.0 <= beta < 1.0:

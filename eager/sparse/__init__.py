@@ -7,8 +7,8 @@ gradients flow to the values, and compiled programs take sparse tensors among th
 from __future__ import annotations
 
 from eager.core.missing import explain
-from eager.sparse.construction import from_scipy, to_scipy
 from eager.sparse import forms as _forms  # noqa: F401  (what the engine does with sparse operands)
+from eager.sparse.construction import from_scipy, to_scipy
 from eager.sparse.invariants import check_sparse_tensor_invariants
 from eager.sparse.products import addmm, mm, sampled_addmm, spdiags
 from eager.sparse.reductions import sum

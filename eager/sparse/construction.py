@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -162,6 +162,23 @@ def sparse_compressed_tensor(
     return _make(
         layout.name, compressed_indices, plain_indices, values, size, dtype, device, requires_grad, check_invariants
     )
+
+
+def of_parts(layout: str, parts: Sequence[Tensor], shape: Sequence[int], coalesced: bool) -> Tensor:
+    """The sparse tensor made of `parts`, as a file has them. ValueError unless they fit together."""
+    *pattern, values = parts
+    ndim, inner = len(pattern[-1]._d.shape), 2 * (layout in BLOCKS)
+    fits = all(part._dtype().kind == "i" for part in pattern) and min(shape, default=0) >= 0
+    if layout == "sparse_coo":
+        count, n = pattern[0]._d.shape if ndim == 2 else (-1, -1)
+        fits = fits and values._d.shape == (n, *shape[count:]) and len(shape) >= count
+    else:
+        batch = pattern[0]._d.shape[:-1]
+        fits = fits and pattern[1]._d.shape[:-1] == batch == tuple(shape[: len(batch)]) and len(shape) >= len(batch) + 2
+        fits = fits and values._d.shape[:ndim] == pattern[1]._d.shape and len(values._d.shape) >= ndim + inner
+    if not fits:
+        raise ValueError(f"indices and values that do not make a {layout} tensor of size {tuple(shape)}")
+    return tensor(Sparse(layout, parts, shape, coalesced))
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype, layout: Layout) -> Tensor:

@@ -13,6 +13,7 @@ import numpy as np
 
 from eager.core import sparse
 from eager.core.interpreter import on_arrays
+from eager.core.layouts import layout_of
 from eager.core.sparse import Sparse, is_sparse, not_implemented
 from eager.core.state import grad_enabled, note_write
 from eager.core.tensor import Tensor
@@ -20,7 +21,6 @@ from eager.engine.inplace import assign as assign_dense
 from eager.engine.language import E
 from eager.functional.scalars import common_dtype
 from eager.sparse import products, shapes
-from eager.core.layouts import layout_of
 from eager.sparse.access import dense_dim, kind_of
 from eager.sparse.construction import zeros
 from eager.sparse.conversion import like, swapped, to_dense

@@ -9,12 +9,11 @@ import numpy as np
 
 from eager.core import tape
 from eager.core.interpreter import current_interpreter, on_arrays
-from eager.core.sparse import Sparse, is_sparse, tensor
 from eager.core.state import grad_enabled, note_write
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.sparse import forms as _forms  # noqa: F401  (so that such gradients can be added up)
-from eager.sparse.parts import added, coalesced, coo, elements, linear, made, taken
+from eager.sparse.parts import added, coalesced, coo, elements, made, taken
 from graphc.ops.dtypes import INT64
 
 BY_FREQUENCY = "embedding_backward: scale_grad_by_freq not supported with sparse gradients"

@@ -18,9 +18,10 @@ from graphc import errors
 from graphc.autodiff import Custom, pullback
 from graphc.capture.hooks import Hooks
 from graphc.capture.location import user_line
-from graphc.capture.state.places import Change
 from graphc.capture.sources import Argument, Effect, GradOf, History, PastOf
+from graphc.capture.state.places import Change
 from graphc.capture.storage.inputs import overlapping
+from graphc.capture.tree import tensors_of
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.structure import CUSTOM, emit
 from graphc.ops import OPS, Op
@@ -226,8 +227,19 @@ class Autograd:
 
     def sparse_gradients(self) -> list[Change]:
         """What gives tensors from before the call their sparse `.grad`."""
-        grads = [(t, g) for t, g in self._grads.values() if g is not None and is_sparse(g)]
-        return [Change("a sparse .grad", None, (t, g), _put_gradient) for t, g in grads if self._state.owner_of(t)]
+        found: list[Change] = []
+        for tensor, g in self._grads.values():
+            owner = self._state.owner_of(tensor)
+            if owner is None or g is None or not is_sparse(g):
+                continue
+            given = self._state.given(owner)
+            before = getattr(given, "_g", None)
+            if isinstance(owner, Argument):
+                find = functools.partial(_argument, owner.position)
+                found.append(Change("a sparse .grad", before, g, _put_gradient, find))
+            else:
+                found.append(Change("a sparse .grad", before, g, functools.partial(_put_gradient, given)))
+        return found
 
     def _accumulate(self, tensor: Tensor, g: Symbol, create_graph: bool) -> None:
         old, tracer = self.get_grad(tensor), self.tracer
@@ -470,9 +482,12 @@ class Autograd:
         return not sources.isdisjoint(self._state.leaves)
 
 
-def _put_gradient(given: tuple[Tensor, Tensor] | None) -> None:
-    if given is not None:  # as it is where a trace is undone
-        given[0]._g = given[1]
+def _put_gradient(tensor: Tensor, grad: Tensor | None) -> None:
+    tensor._g = grad
+
+
+def _argument(position: int, given: Any) -> Tensor:
+    return list(tensors_of(given))[position]
 
 
 def _has_no_grad(tensor: Tensor) -> bool:
