@@ -266,7 +266,13 @@ class Call:
         return {**{i.name: i.tensor for i in self.inputs}, **grads, **left}
 
     def _held(self) -> dict[str, Held]:
-        return self.state.held(frozenset(i.name for i in self.inputs))
+        held = self.state.held(frozenset(i.name for i in self.inputs))
+        for i in self.inputs:
+            grad = getattr(i.tensor, "_g", None)
+            if grad is not None and is_sparse(grad):  # a container of tensors
+                label = f"{i.name}.grad after the call"
+                held[label] = Held(*flatten(grad, lambda x: isinstance(x, (Tensor, Slot)), label))
+        return held
 
     @cached_property
     def traced_effects(self) -> frozenset[str]:
@@ -301,7 +307,8 @@ class Call:
             old_value, old_grad = before[name]
             if value.tobytes() != old_value.tobytes() and not is_left(tensor):
                 changes[f"{name} after the call"] = value
-            if grad is not None and (old_grad is None or grad.tobytes() != old_grad.tobytes()):
+            is_dense = grad is not None and not is_sparse(tensor._g)
+            if is_dense and (old_grad is None or grad.tobytes() != old_grad.tobytes()):
                 changes[f"{name}.grad after the call"] = grad
         return changes
 

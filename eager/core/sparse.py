@@ -18,7 +18,7 @@ NOT_IMPLEMENTED = (
     "Could not run 'aten::{name}' with arguments from the '{backend}' backend. This operator has no form for sparse "
     "tensors: `.to_dense()` makes a strided one."
 )
-COMPRESSED = {"sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc"}
+COMPRESSED = {f"sparse_{kind}": f"Sparse{kind.capitalize()}" for kind in ("csr", "csc", "bsr", "bsc")}
 
 
 class SparseOperandError(RuntimeError):

@@ -95,7 +95,7 @@ _ROWS, _COLUMNS = ("sparse_csr", "sparse_bsr"), ("sparse_csc", "sparse_bsc")
 METHODS: dict[str, Callable[..., Any]] = {
     name: _index(name, number, f"sparse {major} compressed", of, doc)
     for name, number, major, of, doc in (
-        ("crow_indices", 0, "row", _ROWS, "Where each row begins among the elements, and the end of the last (*B, m + 1)."),
+        ("crow_indices", 0, "row", _ROWS, "Where each row begins, and the end of the last (*B, m + 1)."),
         ("col_indices", 1, "row", _ROWS, "The column of each element (*B, n)."),
         ("ccol_indices", 0, "column", _COLUMNS, "Where each column begins, and the end of the last (*B, m + 1)."),
         ("row_indices", 1, "column", _COLUMNS, "The row of each element (*B, n)."),

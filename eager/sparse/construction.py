@@ -211,7 +211,7 @@ def from_scipy(matrix: Any) -> Tensor:
 
 
 def to_scipy(x: Tensor) -> Any:
-    """A sparse matrix as an array of `scipy.sparse` of its layout, which shares its memory (BSC has none: TypeError)."""
+    """A sparse matrix as an array of `scipy.sparse` of its layout, in its memory. TypeError for BSC and batches."""
     import scipy.sparse
 
     if not is_sparse(x):

@@ -27,7 +27,6 @@ from eager.sparse.parts import (
     made,
     row,
     sparse_dims,
-    stacked,
     taken,
 )
 
@@ -94,8 +93,10 @@ def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
 def _to_coo(x: Tensor, sparse_dim: Any) -> Tensor:
     if is_sparse(x):
         if sparse_dim is not None and sparse_dim != sparse_dims(x._d):
-            raise RuntimeError("to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() "
-                               "is not supported")  # fmt: skip
+            raise RuntimeError(
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not "
+                "supported"
+            )
         return x if x._d.layout == "sparse_coo" else coalesced(as_coo(x))
     shape = shape_of(x, "to_sparse")
     ndim = len(shape)
@@ -211,6 +212,3 @@ def like(x: Tensor, data: Sparse) -> Tensor:
     if data.layout == "sparse_coo":
         return x
     return compressed(coalesced(x), data.layout, block_of(data))
-
-
-__all__ = ["compressed", "elements", "like", "stacked", "swapped", "to_dense", "to_sparse"]

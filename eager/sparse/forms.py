@@ -23,9 +23,9 @@ from eager.functional.scalars import common_dtype
 from eager.sparse import products, shapes
 from eager.sparse.access import dense_dim, kind_of
 from eager.sparse.construction import zeros
-from eager.sparse.conversion import like, swapped, to_dense
+from eager.sparse.conversion import like, to_dense
 from eager.sparse.parts import added, as_coo, coalesced, coo, elements, known, linear, made, sparse_dims, taken
-from graphc.ops.interpret import run_kernel, with_defaults
+from graphc.ops.interpret import with_defaults
 from graphc.ops.rules import broadcast_shapes
 from graphc.ops.spec import Op, Trait
 
@@ -41,15 +41,12 @@ def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         return form(operands, params)
     first = operands[0]
     if isinstance(first, Tensor) and is_sparse(first) and not any(map(_is_array, operands[1:])):
-        if len(operands) == 1 and ((op.pointwise and op.traits & Trait.LINEAR) or op.name in ELEMENTWISE):
+        if len(operands) == 1 and op.pointwise and op.traits & Trait.LINEAR:
             return _on_values(op, first, (), params)
         if op.pointwise and _keeps_zero(op, first._dtype(), operands[1:], tuple(params.items())):
             return _on_values(op, _unique(first), operands[1:], params)
     found = next(x for x in operands if isinstance(x, Tensor) and is_sparse(x))
     raise not_implemented(op.name, found._d)
-
-
-ELEMENTWISE = frozenset(("cast", "clone", "conj", "imag", "real", "stop_gradient"))  # whatever is added up
 
 
 def _is_array(x: Any) -> bool:
@@ -59,6 +56,11 @@ def _is_array(x: Any) -> bool:
 
 def _unique(x: Tensor) -> Tensor:
     return coalesced(x) if x._d.layout == "sparse_coo" else x
+
+
+def _each_value(name: str) -> Form:
+    """Of an op that does the same to a sum as to its terms, or is to see the values as they are stored."""
+    return lambda operands, params: operands[0]._d.with_values(getattr(E, name)(operands[0]._d.values, **params))
 
 
 def _on_values(op: Op, x: Tensor, others: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
@@ -154,7 +156,7 @@ def _mul(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
     if not _is_array(y):
         return x._d.with_values(E.mul(x._d.values, y))
     if not is_sparse(y):
-        return x._d.with_values(E.mul(x._d.values, _at_elements(x, y)))
+        return x._d.with_values(E.mul(x._d.values, at_elements(x, y)))
     if x._d.shape != y._d.shape:
         raise RuntimeError(f"mul operands have incompatible sizes: {list(x._d.shape)} and {list(y._d.shape)}")
     if x._d.layout != y._d.layout:
@@ -166,14 +168,14 @@ def _mul(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
         return one._d.with_values(E.mul(one._d.values, two._d.values))
     one, two = coalesced(as_coo(x)), coalesced(as_coo(y))
     keys = [linear(list(known(t._d.parts[0])), t._d.shape) for t in (one, two)]
-    common, first, second = np.intersect1d(*keys, assume_unique=True, return_indices=True)
+    _, first, second = np.intersect1d(*keys, assume_unique=True, return_indices=True)
     values = E.mul(taken(one._d.values, made(first)), taken(two._d.values, made(second)))
     result = coo(made(known(one._d.parts[0])[:, first]), values, x._d.shape, True)
     return like(result, x._d)
 
 
-def _at_elements(x: Tensor, dense: Tensor) -> Tensor:
-    """The elements of `dense`, which broadcasts to the shape of `x`, where `x` has elements, in the shape of its values."""
+def at_elements(x: Tensor, dense: Tensor) -> Tensor:
+    """The elements of `dense`, which broadcasts, where `x` has elements, in the shape of the values of `x`."""
     shape = x._d.shape
     if dense._d.shape != shape:
         if broadcast_shapes([dense._d.shape, shape]) != shape:
@@ -207,7 +209,7 @@ def _where(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
     if not (is_sparse(condition) and isinstance(y, Tensor) and is_sparse(y) and condition._d.has_pattern_of(y._d)):
         raise not_implemented("where", next(t for t in operands if isinstance(t, Tensor) and is_sparse(t))._d)
     if _is_array(x):
-        x = x._d.values if is_sparse(x) and x._d.has_pattern_of(y._d) else _at_elements(y, x)
+        x = x._d.values if is_sparse(x) and x._d.has_pattern_of(y._d) else at_elements(y, x)
     return y._d.with_values(E.where(condition._d.values, x, y._d.values))
 
 
@@ -261,6 +263,7 @@ def _refused(text: str) -> Form:
 
 
 FORMS: dict[str, Form] = {
+    **{name: _each_value(name) for name in ("cast", "clone", "conj", "imag", "real", "stop_gradient")},
     "add": _add,
     "sub": _sub,
     "mul": _mul,
@@ -316,10 +319,10 @@ def add_at(array: np.ndarray, x: Tensor, scale: Any = None) -> None:
 def in_pattern(x: Tensor, data: Sparse) -> Tensor:
     """The values of `x`, a gradient that is given, at the elements of `data`."""
     if not is_sparse(x):
-        return _at_elements(sparse.tensor(data), x)
+        return at_elements(sparse.tensor(data), x)
     if data.has_pattern_of(x._d):
         return x._d.values
-    return _at_elements(sparse.tensor(data), to_dense(x))
+    return at_elements(sparse.tensor(data), to_dense(x))
 
 
 def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
@@ -344,12 +347,13 @@ def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
 
 def add_to(target: Tensor, x: Tensor, alpha: Any) -> Tensor:
     """target += alpha * x, for a strided `target` and a sparse `x`: in place, at the elements of `x`."""
-    if on_arrays(target) and not (grad_enabled() and (target._n is not None or x._n is not None)):
-        if target._d.shape == x._d.shape and target._dtype() == x._dtype() and not isinstance(alpha, Tensor):
-            array = target._writable()
-            add_at(array, x, None if alpha == 1 else alpha)
-            note_write(array)
-            return target
+    recorded = grad_enabled() and (target._n is not None or x._n is not None)
+    alike = target._d.shape == x._d.shape and target._dtype() == x._dtype()
+    if on_arrays(target) and not recorded and alike and not isinstance(alpha, Tensor):
+        array = target._writable()
+        add_at(array, x, None if alpha == 1 else alpha)
+        note_write(array)
+        return target
     return assign_dense(target, E.add(target, x if alpha is None or alpha == 1 else E.mul(x, alpha)), "add")
 
 
@@ -379,4 +383,3 @@ sparse.hooks.update(
     apply=apply, accumulated=accumulated, in_pattern=in_pattern, assign=assign,
     add_to=add_to, zero=zero, gradient=gradient, dense=lambda data: to_dense(sparse.tensor(data))._array(),
 )  # fmt: skip
-__all__ = ["FORMS", "add_to", "apply", "run_kernel", "swapped"]

@@ -93,11 +93,14 @@ def check_compressed(x: Tensor) -> None:
     if starts.dtype.kind != "i" or plain.dtype.kind != "i":
         raise RuntimeError(f"{first} and {second} must be an int32 or int64 type, but got: {starts.dtype}")
     if starts.dtype != plain.dtype:
-        raise RuntimeError(f"`{first}` and `{second}` must have the same dtype, bot got {starts.dtype} and {plain.dtype}, "
-                           "respectively")  # fmt: skip
+        raise RuntimeError(
+            f"`{first}` and `{second}` must have the same dtype, bot got {starts.dtype} and {plain.dtype}, respectively"
+        )
     if len(data.shape) < 2:
-        raise RuntimeError(f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={batch} + 2 "
-                           f"+ {len(data.shape) - 2 - batch}) but got {len(data.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={batch} + 2 + "
+            f"{len(data.shape) - 2 - batch}) but got {len(data.shape)}"
+        )
     values, rest = data.values._d.shape, data.shape[sparse_dims(data) :]
     block = block_of(data) or (1, 1)
     if values != (*plain.shape, *(block if data.layout in BLOCKS else ()), *rest):
@@ -129,6 +132,6 @@ def check_compressed(x: Tensor) -> None:
         inside[bounds[(bounds > 0) & (bounds < n)] - 1] = False
         if (np.diff(line)[inside] <= 0).any():
             raise RuntimeError(
-                f"`{second}[..., {first}[..., i - 1]:{first}[..., i]] for all i = 1, ..., nrows are sorted and distinct "
-                f"along the last dimension values` is not satisfied."
+                f"`{second}[..., {first}[..., i - 1]:{first}[..., i]] for all i = 1, ..., nrows are sorted and "
+                f"distinct along the last dimension values` is not satisfied."
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,13 @@ from eager.core.sparse import Sparse, is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
-from eager.functional.linear import _sum_of as weighted
+from eager.functional.linear import sum_of as weighted
 from eager.functional.scalars import number_of
 from eager.sparse.access import kind_of
-from eager.sparse.conversion import compressed, like, swapped
-from eager.sparse.parts import as_coo, coalesced, coo, elements, flat, known, made, sparse_dims, stacked, taken
+from eager.sparse.conversion import compressed, swapped
+from eager.sparse.parts import as_coo, coalesced, coo, elements, flat, known, made, sparse_dims, taken
 from graphc.ops.dtypes import BOOL
-from graphc.ops.linalg import _matmul_mismatch as mismatch
+from graphc.ops.linalg import matmul_mismatch as mismatch
 from graphc.ops.rules import torch_name
 
 _NAMES = ("SparseAddmmBackward0", "MvBackward0")
@@ -147,7 +146,7 @@ def mm(input: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
 
 
 def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2) at the elements of `input`, a CSR matrix. As `torch.sparse.sampled_addmm`."""
+    """beta * input + alpha * (mat1 @ mat2) at the elements of a CSR `input`. As `torch.sparse.sampled_addmm`."""
     if not is_sparse(input) or input._d.layout != "sparse_csr":
         backend = input._d.backend if is_sparse(input) else "CPU"
         raise NotImplementedError(
@@ -159,9 +158,7 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, a
         raise RuntimeError(f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied ({x[-2]}x{x[-1]} and "
                            f"{y[-2]}x{y[-1]})")  # fmt: skip
     if (*x[:-1], y[-1]) != data.shape:
-        which, n, wanted = ("mat1", x[-2], data.shape[-2]) if x[-2] != data.shape[-2] else ("mat2", y[-1], data.shape[-1])
-        raise RuntimeError(f"sampled_addmm: self.shape[-{1 + (which == 'mat1')}] must match {which}.shape"
-                           f"[-{1 + (which == 'mat1')}]: {wanted} and {n}")  # fmt: skip
+        raise RuntimeError(f"sampled_addmm: self has shape {list(data.shape)}, but mat1 @ mat2 has {[*x[:-1], y[-1]]}")
     places, _ = elements(input)
     ahead = places[:-2]
     pick = lambda m, k: E.index(m, *ahead, places[k], spec=tuple(range(len(ahead) + 1)))
@@ -200,11 +197,5 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     if layout is None or layout.name == "sparse_coo":
         return result
     if layout.name not in ("sparse_csr", "sparse_csc"):
-        raise RuntimeError(
-            f"Only output layouts (Sparse, SparseCsc, and SparseCsr) are supported, got {layout.name}"
-        )
+        raise RuntimeError(f"Only output layouts (Sparse, SparseCsc, and SparseCsr) are supported, got {layout.name}")
     return compressed(coalesced(result), layout.name)
-
-
-__all__ = ["addmm", "like", "matmul", "mm", "sampled_addmm", "spdiags", "stacked"]
-_ = math

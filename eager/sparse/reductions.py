@@ -14,7 +14,7 @@ from eager.functional.arguments import axes_of, sizes_of
 from eager.sparse import products
 from eager.sparse.access import kind_of
 from eager.sparse.conversion import to_dense
-from eager.sparse.forms import _at_elements as at_elements
+from eager.sparse.forms import at_elements
 from eager.sparse.parts import coalesced, coo, made, sparse_dims
 from eager.sparse.shapes import summed
 

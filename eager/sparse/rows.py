@@ -54,8 +54,7 @@ def _on_tensors(node: tape.Node, g: Tensor) -> list[Tensor]:
     if by_frequency:
         raise RuntimeError(BY_FREQUENCY)
     g = E.reshape(g, shape=(len(where), *shape[1:]))
-    if kept is not None:
-        where, g = where[kept], taken(g, made(kept))
+    where, g = (where.copy(), g) if kept is None else (where[kept], taken(g, made(kept)))
     return [gradient_of_rows(Tensor._wrap(where), g, shape)]
 
 
@@ -113,5 +112,3 @@ def put(table: Tensor, places: tuple[Tensor, ...], values: Tensor) -> None:
         note_write(array)
     else:
         table.index_put_(places, values)  # type: ignore[attr-defined]
-
-

@@ -31,7 +31,7 @@ def permuted(x: Tensor, order: tuple[int, ...]) -> Tensor:
         if order == tuple(range(ndim)):
             return data.with_values(data.values)
         if order != (*range(count - 2), count - 1, count - 2, *range(count, ndim)):
-            raise RuntimeError("transpose(): of a compressed layout, the two dims of the matrices can be exchanged only")
+            raise RuntimeError("transpose(): only the two dims of the matrices of a compressed layout can be exchanged")
         return swapped(x)
     if set(order[:count]) != set(range(count)):
         d0 = next(k for k, d in enumerate(order) if d != k)

@@ -223,6 +223,6 @@ MISSING_METHODS = (
 )
 SUBMODULES = frozenset(
     "__config__ _dynamo _tensor_str accelerator amp autograd backends compiler cpu cuda distributed distributions fft "
-    "func hub jit library linalg masked mps multiprocessing nn optim profiler random return_types signal sparse special "
-    "testing types utils version xpu".split()
+    "func hub jit library linalg masked mps multiprocessing nn optim profiler random return_types signal sparse "
+    "special testing types utils version xpu".split()
 )  # fmt: skip

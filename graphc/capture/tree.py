@@ -1,6 +1,7 @@
 """Arguments and results as nests of tuples, lists, dicts, namedtuples and dataclasses, with tensors at the leaves.
 
-A leaf is a strided Tensor (a sparse one is a container of such), a Number that is traced, a Slot, which stands for leaf number `index` of another tree, or a Kept.
+A leaf is a strided Tensor (a sparse one is a container of such), a Number that is traced, a Slot, which stands for leaf
+number `index` of another tree, or a Kept.
 """
 
 from __future__ import annotations

@@ -335,7 +335,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         from eager.sparse.rows import look_up
 
         looked_up = look_up(weight, flat, padding_idx, scale_grad_by_freq)
-    return _bagged(weight, flat, inside, table, mode, per_sample_weights, scale_grad_by_freq, padding_idx, looked_up)  # fmt: skip
+    return _bagged(weight, flat, inside, table, mode, per_sample_weights, scale_grad_by_freq, padding_idx, looked_up)
 
 
 def _members(starts: np.ndarray, stops: np.ndarray) -> tuple[Tensor, np.ndarray]:
@@ -369,7 +369,8 @@ def _bagged(weight: Tensor, input: Tensor, inside: Tensor, table: np.ndarray, mo
     if not table.size:
         return E.mul(E.full(shape=(len(table), weight._d.shape[1]), value=0, dtype=weight._dtype()), 1)
     chosen = E.index(input, Tensor._wrap(table), spec=(0,))  # (bags, longest)
-    rows = E.index(weight, chosen, spec=(0,)) if looked_up is None else E.index(looked_up, Tensor._wrap(table), spec=(0,))
+    source, places = (weight, chosen) if looked_up is None else (looked_up, Tensor._wrap(table))
+    rows = E.index(source, places, spec=(0,))
     if scale_grad_by_freq and looked_up is None:
         flat = E.index(weight, input, spec=(0,))
         rows = E.index(_unrare(flat, input, weight._d.shape[0]), Tensor._wrap(table), spec=(0,))
