@@ -206,7 +206,14 @@ def _quotient(name: str) -> Form:
 def _where(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
     """Where the condition and what is taken if it is false are sparse: nothing new is stored."""
     condition, x, y = operands
-    if not (is_sparse(condition) and isinstance(y, Tensor) and is_sparse(y) and condition._d.has_pattern_of(y._d)):
+    alike = is_sparse(condition) and isinstance(y, Tensor) and is_sparse(y)
+    if alike:
+        condition, y = _unique(condition), _unique(y)
+        pairs = zip(condition._d.pattern, y._d.pattern, strict=True)
+        alike = condition._d.has_pattern_of(y._d) or (
+            condition._d.layout == y._d.layout and all(np.array_equal(known(a), known(b)) for a, b in pairs)
+        )
+    if not alike:
         raise not_implemented("where", next(t for t in operands if isinstance(t, Tensor) and is_sparse(t))._d)
     if _is_array(x):
         x = x._d.values if is_sparse(x) and x._d.has_pattern_of(y._d) else at_elements(y, x)

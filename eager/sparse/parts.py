@@ -67,10 +67,16 @@ def taken(values: Tensor, places: Tensor) -> Tensor:
 
 def added(shape: tuple[int, ...], values: Tensor, *places: Tensor) -> Tensor:
     """Zeros of `shape`, to which `values` (n, ...) have been added at n places, given by their first dims."""
-    zeros = E.full(shape=tuple(shape), value=0, dtype=values._dtype())
     if not places:  # no dim has indices
-        return E.sum(values, axis=(0,), keepdims=False) if values._dtype().kind != "b" else E.any(values, axis=(0,))
+        return total(values)
+    zeros = E.full(shape=tuple(shape), value=0, dtype=values._dtype())
     return E.index_put(zeros, values, *places, spec=tuple(range(len(places))), accumulate=True)
+
+
+def total(values: Tensor) -> Tensor:
+    """The sum of all values for one place, in their dtype (`sum` turns integers into int64)."""
+    where = made(np.zeros(values._d.shape[0], np.int64))
+    return E.reshape(added((1, *values._d.shape[1:]), values, where), shape=tuple(values._d.shape[1:]))
 
 
 def elements(x: Tensor) -> tuple[list[Tensor], Tensor]:

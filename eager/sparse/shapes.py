@@ -10,7 +10,7 @@ from eager.core.sparse import Sparse, is_sparse, not_implemented
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.sparse.conversion import compressed, swapped
-from eager.sparse.parts import as_coo, coalesced, coo, elements, known, made, row, sparse_dims, taken
+from eager.sparse.parts import as_coo, coalesced, coo, elements, known, made, row, sparse_dims, taken, total
 from eager.sparse.products import turned
 
 RESHAPE = "reshape is not implemented for sparse tensors"
@@ -72,7 +72,7 @@ def _resized(
     if rest != dense:
         values = E.reshape(values, shape=(values._d.shape[0], *rest))
     if not cut:  # no dim has indices: what was stored is added up
-        return E.sum(values, axis=(0,), keepdims=False)
+        return total(values)
     left = [p for p, n in zip(places, sizes, strict=False) if n != 1]
     nothing = made(np.zeros(values._d.shape[0], np.int64))
     rows = [nothing if n == 1 else left.pop(0) for n in shape[:cut]]
