@@ -281,7 +281,7 @@ class Tensor(TensorMethods):
     def _add_gradient(self, g: Any) -> None:
         """Accumulate `g` into this tensor, which is some leaf's `.grad`, in place."""
         if self._d.__class__ is Sparse:
-            self._d = np.add(self._d, g)  # dense, if `g` is
+            self._d = np.add(g, self._d)  # dense, if `g` is
             return
         array = self._writable()
         write(np.add, array, array, g)

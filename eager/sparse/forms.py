@@ -24,7 +24,19 @@ from eager.sparse import products, shapes
 from eager.sparse.access import dense_dim, kind_of
 from eager.sparse.construction import zeros
 from eager.sparse.conversion import like, to_dense
-from eager.sparse.parts import added, as_coo, coalesced, coo, elements, known, linear, made, sparse_dims, taken
+from eager.sparse.parts import (
+    added,
+    as_coo,
+    coalesced,
+    coo,
+    elements,
+    known,
+    linear,
+    made,
+    on_indices,
+    sparse_dims,
+    taken,
+)
 from graphc.ops.interpret import with_defaults
 from graphc.ops.rules import broadcast_shapes
 from graphc.ops.spec import Op, Trait
@@ -127,7 +139,8 @@ def _summed(x: Any, y: Any, signed: Callable[[Tensor], Tensor]) -> Tensor:
     one, two = as_coo(x)._d, as_coo(y)._d
     dtype = common_dtype(x, y)
     values = [v if v._dtype() == dtype else E.cast(v, dtype=dtype) for v in (one.values, signed(two.values))]
-    both = coo(E.cat(one.parts[0], two.parts[0], axis=1), E.cat(*values, axis=0), one.shape)
+    indices = on_indices(lambda a, b: E.cat(a, b, axis=1), one.parts[0], two.parts[0])
+    both = coo(indices, E.cat(*values, axis=0), one.shape)
     if x._d.layout != "sparse_coo":
         return like(both, x._d)
     return coalesced(both) if one.coalesced and two.coalesced else both
@@ -300,7 +313,7 @@ FORMS: dict[str, Form] = {
 def accumulated(x: Any, y: Any, out: np.ndarray | None = None) -> Any:
     """The sum of two gradients, of which one may be an ndarray; in `out`, an ndarray, if that is given."""
     if x.__class__ is Sparse and y.__class__ is Sparse:
-        return E.add(sparse.tensor(x), sparse.tensor(y))._d
+        return E.add(sparse.tensor(y), sparse.tensor(x))._d  # the latest first, as PyTorch has it
     dense, data = (x, y) if y.__class__ is Sparse else (y, x)
     result = np.array(dense) if out is None else out
     if out is not None and out is not dense:

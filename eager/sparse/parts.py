@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from eager.core.interpreter import current_interpreter
+from eager.core.interpreter import IMMEDIATE, current_interpreter, on_arrays, under
 from eager.core.sparse import Sparse, tensor
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -71,6 +72,16 @@ def added(shape: tuple[int, ...], values: Tensor, *places: Tensor) -> Tensor:
         return total(values)
     zeros = E.full(shape=tuple(shape), value=0, dtype=values._dtype())
     return E.index_put(zeros, values, *places, spec=tuple(range(len(places))), accumulate=True)
+
+
+def on_indices(function: Callable[..., Tensor], *indices: Tensor) -> Tensor:
+    """`function(*indices)`, of tensors of indices: at once where these are known, also under a trace."""
+    if on_arrays() or any(i._d.__class__ is not np.ndarray for i in indices):
+        return function(*indices)
+    given = [Tensor._wrap(known(i)) for i in indices]
+    with under(IMMEDIATE):
+        result = function(*given)
+    return made(result._array())
 
 
 def total(values: Tensor) -> Tensor:

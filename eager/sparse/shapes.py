@@ -10,7 +10,20 @@ from eager.core.sparse import Sparse, is_sparse, not_implemented
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.sparse.conversion import compressed, swapped
-from eager.sparse.parts import as_coo, coalesced, coo, elements, known, made, row, sparse_dims, taken, total
+from eager.sparse.parts import (
+    as_coo,
+    coalesced,
+    coo,
+    elements,
+    known,
+    made,
+    on_indices,
+    row,
+    sparse_dims,
+    stacked,
+    taken,
+    total,
+)
 from eager.sparse.products import turned
 
 RESHAPE = "reshape is not implemented for sparse tensors"
@@ -186,8 +199,10 @@ def summed(x: Tensor, axes: tuple[int, ...], keepdims: bool = False) -> Tensor:
         values = E.cast(values, dtype=np.dtype(np.int64))
     shape = [1 if k in axes else n for k, n in enumerate(data.shape) if keepdims or k not in axes]
     nothing = made(np.zeros(values._d.shape[0], np.int64))
+    if data.layout == "sparse_coo":
+        places = [on_indices(lambda i, k=k: row(i, k), data.parts[0]) for k in range(count)]
     rows = [p if k in left else nothing for k, p in enumerate(places) if keepdims or k in left]
-    result = coo(E.cat(*[E.reshape(r, shape=(1, r._d.shape[0])) for r in rows], axis=0), values, shape)
+    result = coo(on_indices(lambda *rows: stacked([*rows]), *rows), values, shape)
     if len(left) == count:
         return coo(result._d.parts[0], values, shape, data.coalesced)
     result = coalesced(result)

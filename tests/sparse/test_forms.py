@@ -111,7 +111,10 @@ def test_gradients_agree_with_finite_differences():
         lambda v: eager.sparse.sampled_addmm(made(v).to_sparse_csr(), d, d.T, alpha=2).values(),
     ):
         assert eager.autograd.gradcheck(f, (values,))
-    for f in (lambda d: eager.sparse.mm(made(values.detach()), d), lambda d: d.sparse_mask(made(values.detach())).to_dense()):
+    for f in (
+        lambda d: eager.sparse.mm(made(values.detach()), d),
+        lambda d: d.sparse_mask(made(values.detach())).to_dense(),
+    ):
         assert eager.autograd.gradcheck(f, (eager.randn(4, 4, dtype=eager.float64, requires_grad=True),))
     assert eager.autograd.gradgradcheck(lambda v: eager.sparse.mm(made(v), d) ** 2, (values,))
 

@@ -92,8 +92,7 @@ MADE = {
     "csr rows": lambda t: t.sparse_csr_tensor([0, 1], [0, 1], [1.0, 2.0], (2, 2), check_invariants=True),
     "SparseAdam": lambda t: t.optim.SparseAdam([t.eye(2).to_sparse().requires_grad_()]),
     "bag max": lambda t: t.nn.functional.embedding_bag(t.tensor([[0]]), t.ones(2, 2), mode="max", sparse=True),
-    **{name: lambda t, name=name: getattr(t, name)(t.eye(2).to_sparse()) for name in
-       "exp cos sigmoid log argmax tril".split() if name != "argmax"},
+    **{name: lambda t, name=name: getattr(t, name)(t.eye(2).to_sparse()) for name in "exp cos sigmoid log tril".split()},
 }  # fmt: skip
 
 
@@ -101,7 +100,7 @@ def shown(make, t):
     try:
         return repr(make(t))
     except (RuntimeError, TypeError, ValueError) as error:
-        return type(error).__mro__[-4 if isinstance(error, NotImplementedError) else 0].__name__, str(error)
+        return "RuntimeError" if isinstance(error, RuntimeError) else type(error).__name__, str(error)
 
 
 @asked_of_torch("name", MADE)
@@ -135,7 +134,14 @@ def test_conversions_copies_and_files_keep_the_values(name: str):
     file = io.BytesIO()
     eager.save({"s": s}, file)
     file.seek(0)
-    again = [copy.deepcopy(s), copy.copy(s), pickle.loads(pickle.dumps(s)), eager.load(file)["s"], s.clone(), s.detach()]
+    again = [
+        copy.deepcopy(s),
+        copy.copy(s),
+        pickle.loads(pickle.dumps(s)),
+        eager.load(file)["s"],
+        s.clone(),
+        s.detach(),
+    ]
     for x in again:
         assert (x.layout, x.shape, x.dtype, x._nnz()) == (s.layout, s.shape, s.dtype, s._nnz())
         assert x.layout is not eager.sparse_coo or x.is_coalesced() == s.is_coalesced()
