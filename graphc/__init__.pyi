@@ -24,5 +24,8 @@ from graphc.passes.pipeline import mechanisms as mechanisms, optimize as optimiz
 from graphc.running.recording import record as record
 from graphc.running.torch_names import torch_names as torch_names
 from graphc.session import Session as Session, function as function
+from graphc.sharding.constraint import shard as shard
+from graphc.sharding.planning import plan as plan
+from graphc.sharding.simulation import simulate as simulate
 
 __version__: str

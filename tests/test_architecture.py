@@ -32,8 +32,8 @@ GRAPHC = (
 )  # fmt: skip
 EAGER = (
     "return_types", "core", "engine", "functional", "sparse", "processes", "rng", "random", "checkpoints", "linalg",
-    "func", "profiling", "autograd", "nn", "distributions", "signal", "optim", "utils", "backends", "surface", "amp", "cpu",
-    "cuda", "multiprocessing",
+    "func", "profiling", "autograd", "nn", "distributions", "signal", "optim", "utils", "backends", "surface", "amp",
+    "cpu", "cuda", "multiprocessing",
 )  # fmt: skip
 COMPARE = (
     "environment", "judging", "layouts", "cases", "locating", "modes", "checking", "declared", "fuzzing",

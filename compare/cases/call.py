@@ -307,8 +307,9 @@ class Call:
             old_value, old_grad = before[name]
             if value.tobytes() != old_value.tobytes() and not is_left(tensor):
                 changes[f"{name} after the call"] = value
-            is_dense = grad is not None and not is_sparse(tensor._g)
-            if is_dense and (old_grad is None or grad.tobytes() != old_grad.tobytes()):
+            if grad is None or is_sparse(tensor._g):
+                continue
+            if (old_grad is None or grad.tobytes() != old_grad.tobytes()):
                 changes[f"{name}.grad after the call"] = grad
         return changes
 

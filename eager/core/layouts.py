@@ -182,12 +182,12 @@ def layout_of(tensor: Any) -> layout:
     return LAYOUTS[tensor._d.layout] if tensor._d.__class__ is Sparse else strided
 
 
-def is_coo(tensor: Any) -> builtins.bool:
+def is_coo(tensor: Any) -> bool:
     """Whether the layout is COO. As `torch.Tensor.is_sparse`."""
     return layout_of(tensor) is sparse_coo
 
 
-def is_csr(tensor: Any) -> builtins.bool:
+def is_csr(tensor: Any) -> bool:
     """Whether the layout is CSR. As `torch.Tensor.is_sparse_csr`."""
     return layout_of(tensor) is sparse_csr
 

@@ -81,8 +81,8 @@ class Sparse(StandIn):
 
     def with_values(self, values: Any, shape: Sequence[int] | None = None) -> Any:
         """A sparse tensor of the same pattern."""
-        shape = self.shape if shape is None else shape
-        return tensor(Sparse(self.layout, (*self.pattern, values), shape, self.coalesced))
+        parts = *self.pattern, values
+        return tensor(Sparse(self.layout, parts, self.shape if shape is None else shape, self.coalesced))
 
     def force(self, tensor: Any) -> np.ndarray:
         raise SparseOperandError("Cannot access data pointer of Tensor that doesn't have storage")
@@ -116,7 +116,7 @@ class Sparse(StandIn):
         return getattr(ufunc, method)(*dense, out=target, **kwargs)
 
     def __add__(self, other: Any) -> Any:
-        return np.add(self, other)
+        return hooks["accumulated"](self, other)
 
     __radd__ = __add__
 
@@ -143,7 +143,7 @@ def is_sparse(x: Any) -> bool:
 
 def parts_of(x: Any) -> list[tuple[str, Any]] | None:
     """(name, tensor) of what a sparse tensor is made of; None of anything else."""
-    data = getattr(x, "_d", None)
+    data: Any = getattr(x, "_d", None)
     if data.__class__ is not Sparse:
         return None
     names = ("indices", "values") if data.layout == "sparse_coo" else ("compressed", "plain", "values")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -136,6 +137,9 @@ def _maker(name: str, first: str, second: str, what: str) -> Callable[..., Tenso
         renamed = {{first: "compressed", second: "plain"}.get(key, key): value for key, value in kwargs.items()}
         return function(*args, **renamed)
 
+    names, plan = {"compressed": first, "plain": second}, inspect.signature(function)
+    parameters = [p.replace(name=names.get(p.name, p.name)) for p in plan.parameters.values()]
+    public.__signature__ = plan.replace(parameters=parameters)  # type: ignore[attr-defined]
     public.__name__ = f"{name}_tensor"
     public.__doc__ = (
         f"A tensor in {what}, of `{first}` (*B, m + 1), `{second}` (*B, n) and `values` (*B, n, *block, *dense). As "
@@ -152,7 +156,7 @@ sparse_bsc_tensor = _maker("sparse_bsc", "ccol_indices", "row_indices", "CSC of 
 
 def sparse_compressed_tensor(
     compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-    layout: Layout | None = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """A tensor in the compressed `layout`, which has to be given. As `torch.sparse_compressed_tensor`."""

@@ -158,9 +158,8 @@ def compressed(source: Tensor, name: str, block: tuple[int, ...] = ()) -> Tensor
     where = known(indices)
     rows, columns = where[lead:]
     if block:
-        source, values = _blocked(where, values, shape, block)
-        rows, columns = source[lead:]
-        where = source
+        where, values = _blocked(where, values, shape, block)
+        rows, columns = where[lead:]
         lines //= block[0 if name in BY_ROWS else 1]
     major, minor = (rows, columns) if name in BY_ROWS else (columns, rows)
     batch = shape[:lead]

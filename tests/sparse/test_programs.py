@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.on_numpy, pytest.mark.filterwarnings("ignore:Sparse")]
 
 # what asks for the places of elements: those have to be known when the function is traced
 NEED_PLACES = {
-    "s @ s.t()", "s + other", "s - other", "add alpha", "s * other", "sum 0", "sum 1", "sum 0 keepdim", "s[1]", "s[:, 2]",
-    "s[1, 2]", "s[-1]", "s[1:3, ::2]", "select", "narrow", "index_select 0", "index_select 1", "to_sparse_csc",
-    "to_sparse_bsr", "mask", "norm",
+    "s @ s.t()", "s + other", "s - other", "add alpha", "s * other", "sum 0", "sum 1", "sum 0 keepdim", "s[1]",
+    "s[:, 2]", "s[1, 2]", "s[-1]", "s[1:3, ::2]", "select", "narrow", "index_select 0", "index_select 1",
+    "to_sparse_csc", "to_sparse_bsr", "mask", "norm",
 }  # fmt: skip
 COMPUTE_PLACES = {"s @ s.t()", "mask"}  # of a tensor that the program has computed
 
@@ -136,7 +136,8 @@ def test_gradients_of_tables_are_those_of_dense_gradients(name: str, runs: int):
     functional = eager.nn.functional
     with pytest.MonkeyPatch.context() as patch:
         for f in ("embedding", "embedding_bag"):
-            patch.setattr(functional, f, lambda *a, sparse, f=getattr(functional, f), **k: f(*a, **k))
+            original = getattr(functional, f)
+            patch.setattr(functional, f, lambda *a, sparse, f=original, **k: f(*a, **k))
         for _ in range(runs):
             TABLES[name](eager, w, eager.tensor(INDICES)).pow(2).sum().backward()
     assert not w.grad.is_sparse
@@ -175,8 +176,9 @@ def test_a_written_table_index_does_not_change_the_gradient():
 # --- optimizers
 
 OPTIMIZERS = {
-    "SGD": {"lr": 0.1}, "SGD momentum": {"lr": 0.1, "momentum": 0.9}, "SGD nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True},
-    "SGD maximize": {"lr": 0.1, "maximize": True}, "Adagrad": {"lr": 0.1, "lr_decay": 0.01, "initial_accumulator_value": 0.1},
+    "SGD": {"lr": 0.1}, "SGD momentum": {"lr": 0.1, "momentum": 0.9},
+    "SGD nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True}, "SGD maximize": {"lr": 0.1, "maximize": True},
+    "Adagrad": {"lr": 0.1, "lr_decay": 0.01, "initial_accumulator_value": 0.1},
     "SparseAdam": {"lr": 0.1}, "SparseAdam maximize": {"betas": (0.8, 0.9), "maximize": True},
 }  # fmt: skip
 BATCHES = [[1, 3, 1], [0, 3, 2], [1, 1, 4], [1, 3, 1]]
@@ -221,9 +223,6 @@ def test_compiled_steps_are_those_of_eager(name: str):
 
 
 def test_other_rows_are_left_alone():
-    w, _, state = trained(eager, "SparseAdam")
-    untouched = [k for k in range(5) if not any(k in batch for batch in BATCHES)]
-    assert not untouched
     w = eager.nn.Parameter(eager.ones(1000, 4))
     optimizer = eager.optim.SparseAdam([w])
     eager.nn.functional.embedding(eager.tensor([7]), w, sparse=True).sum().backward()
@@ -238,7 +237,7 @@ def test_other_rows_are_left_alone():
 def test_other_optimizers_refuse_sparse_gradients(name: str):
     w = eager.nn.Parameter(eager.ones(4, 2))
     eager.nn.functional.embedding(eager.tensor([1]), w, sparse=True).sum().backward()
-    remedy = ", please consider SparseAdam instead" if "Adam" in name[:5] and name in ("Adam", "AdamW") else ""
+    remedy = ", please consider SparseAdam instead" if name in ("Adam", "AdamW") else ""
     called = "Adam" if remedy else name
     with pytest.raises(RuntimeError, match=f"^{called} does not support sparse gradients{remedy}$"):
         getattr(eager.optim, name)([w], lr=0.1).step()
@@ -267,7 +266,7 @@ def test_a_sparse_gradient_from_before_a_program_is_refused():
     w = eager.ones(4, 2, requires_grad=True)
     f = graphc.compile(lambda i: eager.nn.functional.embedding(i, w, sparse=True).sum().backward())
     f(eager.tensor([1]))
-    with pytest.raises(CaptureError, match="sparse .grad from before"):
+    with pytest.raises(CaptureError, match=r"sparse \.grad from before"):
         f(eager.tensor([1]))
 
 
