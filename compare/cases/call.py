@@ -309,7 +309,7 @@ class Call:
                 changes[f"{name} after the call"] = value
             if grad is None or is_sparse(tensor._g):
                 continue
-            if (old_grad is None or grad.tobytes() != old_grad.tobytes()):
+            if old_grad is None or grad.tobytes() != old_grad.tobytes():
                 changes[f"{name}.grad after the call"] = grad
         return changes
 
