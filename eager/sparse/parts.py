@@ -98,13 +98,9 @@ def elements(x: Tensor) -> tuple[list[Tensor], Tensor]:
         return [row(indices, k) for k in range(indices._d.shape[0])], values
     compressed, plain, values = data.parts
     batch, count = plain._d.shape[:-1], plain._d.shape[-1]
-    pointers = tuple(compressed._d.shape)
     wide = [E.cast(i, dtype=INT64) if i._dtype() != INT64 else i for i in (compressed, plain)]
-    places = Tensor._wrap(np.broadcast_to(np.arange(count), (*batch, count)))
-    # element k is of the last row that begins at k or before
-    lines = E.sub(E.searchsorted(wide[0], places, right=True), 1) if pointers[-1] > 1 else places
     total = math.prod(batch) * count
-    where = [flat(lines), flat(wide[1])]
+    where = [flat(_lines(wide[0], batch, count)), flat(wide[1])]
     if data.layout not in BY_ROWS:
         where.reverse()
     rest = values._d.shape[len(batch) + 1 :]
@@ -114,6 +110,20 @@ def elements(x: Tensor) -> tuple[list[Tensor], Tensor]:
     if block := block_of(data):
         ahead, where, values = _unblocked(ahead, where, values, block)
     return [*ahead, *where], values
+
+
+def _lines(starts: Tensor, batch: tuple[int, ...], count: int) -> Tensor:
+    """The row of each of `count` elements (for each of `batch`), of rows that begin at `starts`."""
+    rows = starts._d.shape[-1] - 1
+    if on_arrays() and not batch and rows > 0:
+        steps = np.diff(starts._array())
+        if (steps >= 0).all() and steps.sum() == count:  # else an invariant does not hold
+            return Tensor._wrap(np.repeat(np.arange(rows), steps))
+    places = Tensor._wrap(np.broadcast_to(np.arange(count), (*batch, count)))
+    if rows < 1:
+        return places
+    # element k is of the last row that begins at k or before
+    return E.sub(E.searchsorted(starts, places, right=True), 1)
 
 
 def _unblocked(
