@@ -11,7 +11,7 @@ import numpy as np
 from eager.core import sparse, state, tape
 from eager.core.interpreter import current_interpreter
 from eager.core.layouts import laid_out
-from eager.core.meta import Meta, is_meta
+from eager.core.meta import Meta, data_of, is_meta
 from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine import hooks
@@ -84,7 +84,7 @@ def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> N
     elif create_graph:
         tensor._g = old + g
     else:
-        old._add_gradient(g._array())
+        old._add_gradient(data_of(g))
     found = hooks.hooks_of(node)
     if found is not None:
         found.has_accumulated(node)
@@ -160,7 +160,7 @@ def grad(
             g = g[tensor.output_nr]
         if g is None and materialize_grads:
             g = Tensor._wrap(np.zeros(tensor._d.shape, tensor._dtype()))
-        if g is not None and is_sparse(tensor):
+        if g is not None and isinstance(tensor, Tensor) and is_sparse(tensor):
             g = sparse.hooks["gradient"](tensor._d, g)
         if g is None and not allow_unused:
             raise RuntimeError(UNUSED.format(index=i))

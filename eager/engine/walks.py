@@ -205,6 +205,6 @@ def with_node(array: Any, node: tape.Node | None) -> Tensor | None:
 
 def check_nan(node: tape.Node, number: int, d: Tensor) -> None:
     """Raise RuntimeError if `d`, what `node` gives its parent `number`, has a nan."""
-    array = d._array()
+    array = (d._d.values if d._d.__class__ is Sparse else d)._array()
     if array.dtype.kind in "fc" and np.isnan(array).any():
         raise RuntimeError(f"Function '{tape.name_of(node)}' returned nan values in its {number}th output.")

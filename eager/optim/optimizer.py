@@ -428,6 +428,8 @@ def kept(value: Tensor, group: Group) -> Tensor:
 def _fitted(name: Any, value: Any, parameter: Tensor | None) -> Any:
     """Loaded state: tensors are copied, in the parameter's dtype unless they count steps."""
     if isinstance(value, Tensor):
+        if is_sparse(value):
+            return E.clone(value)
         if parameter is not None and name != "step" and parameter._dtype().kind == "f":
             return Tensor._wrap(value._array().astype(parameter._dtype()))
         return Tensor._wrap(value._array().copy())
