@@ -327,6 +327,11 @@ GRAD_OF_THE_PAST = (
     "computed only after it.\nRemedy: compile those operations, too, or read the gradient after the call."
 )
 
+SPARSE_GRAD = (
+    "a sparse .grad from before the call is read (at {used}), which is no input of a program.\nRemedy: begin the "
+    "compiled step with optimizer.zero_grad()."
+)
+
 OPAQUE_GRADIENT = (
     "the result of an autograd.Function (at {where}) cannot be differentiated in a graph by itself: its gradient rule "
     "is a Python program.\nRemedy: call backward() or autograd.grad() inside the traced function, or use "
