@@ -270,6 +270,16 @@ HANDLE_LEAVES = (
     "Remedy: remove the hook inside, or register it outside the compiled function."
 )
 
+SPARSE_MOMENTUM = (
+    "the momentum of a sparse gradient has other elements after each step, which a graph under capture cannot keep.\n"
+    "Remedy: SparseAdam, SGD without momentum, or step() outside the compiled function."
+)
+
+PATTERN_WRITTEN = (
+    "{name}_() gives a sparse tensor other elements in place, which a graph under capture cannot write back.\n"
+    "Remedy: make a new tensor, `x = x + y` in place of `x += y`, or do this outside the compiled function."
+)
+
 BYTES_ARE_NOT_CAPTURED = (
     "{what} looks at the bytes in memory, and a graph has values.\nRemedy: call it outside the compiled function."
 )

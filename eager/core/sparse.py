@@ -30,6 +30,12 @@ def not_implemented(name: str, data: Sparse) -> NotImplementedError:
     return NotImplementedError(NOT_IMPLEMENTED.format(name=name, backend=data.backend))
 
 
+def _is_lone(values: Any) -> bool:
+    """Whether there is one element, or none; not asked of a size that varies, nor of a place in a program's result."""
+    shape = getattr(getattr(values, "_d", None), "shape", ())
+    return bool(shape) and shape[0].__class__ is int and shape[0] < 2
+
+
 @final
 class Sparse(StandIn):
     """In place of the array of a sparse tensor.
@@ -46,7 +52,7 @@ class Sparse(StandIn):
         self.layout = layout
         self.parts = tuple(parts)
         self.shape = tuple(shape)
-        self.coalesced = coalesced
+        self.coalesced = coalesced or (layout == "sparse_coo" and _is_lone(self.parts[-1]))
 
     @property
     def numpy_dtype(self) -> np.dtype:

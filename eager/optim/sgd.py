@@ -10,6 +10,7 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.optim.optimizer import Group, Optimizer, ParamsT, learning_rate, zeros
+from graphc.errors import SPARSE_MOMENTUM, CaptureError
 
 
 class SGD(Optimizer):
@@ -67,7 +68,9 @@ class SGD(Optimizer):
 
 
 def _sparse_direction(grad: Tensor, group: Group, remembered: dict[str, Any]) -> Tensor:
-    """`SGD._direction` of a sparse gradient: the buffer is sparse, too."""
+    """`SGD._direction` of a sparse gradient: the buffer is sparse, too, and has more elements with each step."""
+    if current_interpreter().capturing:
+        raise CaptureError(SPARSE_MOMENTUM)
     momentum, buffer = group["momentum"], remembered.get("momentum_buffer")
     if buffer is None:
         buffer = E.clone(grad)

@@ -15,10 +15,13 @@ from eager.core.sparse import Sparse, is_sparse, tensor
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
+from eager.functional.arguments import sizes_of
+from eager.functional.buffers import NO_GRAD_DTYPE
 from eager.functional.casts import placed
 from eager.functional.data import as_tensor
 from eager.sparse import invariants
 from eager.sparse.parts import BLOCKS, BY_ROWS, coo, known
+from graphc.ops import dims
 from graphc.ops.dtypes import INT64, default_float
 
 COO, CSR = "SparseCooTensorWithDimsAndTensorsBackward0", "SparseCompressedTensorBackward0"
@@ -28,7 +31,7 @@ def _values(given: Any, dtype: Any, device: Any, requires_grad: bool, name: str)
     """The values as a tensor of their own: of a leaf, if gradients are wanted that `given` does not have."""
     values = placed(as_tensor(given, dtype=dtype), device)
     if requires_grad:
-        return values.detach().requires_grad_()
+        return values.detach().requires_grad_(_message=NO_GRAD_DTYPE)
     if values._n is None:
         return values.detach() if values is given else values
     return named(E.reshape(values, shape=tuple(values._d.shape)), name)
@@ -53,7 +56,7 @@ def sparse_coo_tensor(
     given, and with `check_invariants` for an index out of range.
     """
     if values is None:
-        shape = tuple(indices if size is None else size)
+        shape = _extents(indices if size is None else size)
         wanted = dtypes.to_numpy(dtype) if dtype is not None else default_float()
         empty = Tensor._wrap(np.zeros(0, wanted))
         made = coo(Tensor._wrap(np.zeros((len(shape), 0), np.int64)), placed(empty, device), shape)
@@ -63,14 +66,12 @@ def sparse_coo_tensor(
     if not stored._d.shape:
         stored = E.reshape(stored, shape=(1,))
     if len(where._d.shape) != 2:
-        if len(where._d.shape) != 1:
-            raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where._d.shape)}")
-        where = E.reshape(where, shape=(where._d.shape[0], 1)) if where._d.shape[0] else E.reshape(where, shape=(1, 0))
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where._d.shape)}")
     count, n = where._d.shape
     if size is None:
         shape = (*_smallest(where), *stored._d.shape[1:])
     else:
-        shape = tuple(size)
+        shape = _extents(size)
         if len(shape) != count + len(stored._d.shape) - 1:
             raise RuntimeError(
                 f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, sparse_dim = "
@@ -89,6 +90,13 @@ def sparse_coo_tensor(
     if invariants.wanted(check_invariants):
         invariants.check_coo(result)
     return result
+
+
+def _extents(size: Any) -> tuple[int, ...]:
+    shape = sizes_of((size,))
+    if dims.negative(shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    return shape
 
 
 def _smallest(where: Tensor) -> tuple[int, ...]:
@@ -229,4 +237,6 @@ def to_scipy(x: Tensor) -> Any:
     if data.layout == "sparse_bsc" or math.prod(data.parts[0]._d.shape[:-1]) != 1:
         raise TypeError(f"to_scipy(): SciPy has no {data.layout} of {len(data.shape)} dims")
     kind = getattr(scipy.sparse, f"{data.layout.removeprefix('sparse_')}_array")
-    return kind((arrays[2], arrays[1], arrays[0]), shape=data.shape)
+    matrix = kind((arrays[2], arrays[1], arrays[0]), shape=data.shape)
+    matrix.check_format()  # SciPy's products look at no index, and read and write wherever it says
+    return matrix

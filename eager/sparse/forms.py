@@ -30,6 +30,7 @@ from eager.sparse.parts import (
     coalesced,
     coo,
     elements,
+    give_elements,
     known,
     linear,
     made,
@@ -361,7 +362,8 @@ def assign(target: Tensor, value: Tensor, name: str) -> Tensor:
             assign_dense(target._d.values, value._d.values, name)
         target._n = target._d.values._n
     else:
-        target._d, target._n = value._d, value._n
+        give_elements(target, value._d, name)
+        target._n = value._n
     return target
 
 
@@ -383,7 +385,7 @@ def zero(x: Tensor) -> Tensor:
     made = zeros(data.shape[: len(data.shape) - dense_dim(x)], data.numpy_dtype, layout_of(x))._d
     rest = data.shape[len(data.shape) - dense_dim(x) :]
     values = E.reshape(made.values, shape=(*made.values._d.shape, *rest)) if rest else made.values
-    x._d = Sparse(data.layout, (*made.pattern, values), data.shape, True)
+    give_elements(x, Sparse(data.layout, (*made.pattern, values), data.shape, True), "zero")
     x._n = None
     return x
 

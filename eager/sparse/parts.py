@@ -12,6 +12,7 @@ from eager.core.interpreter import IMMEDIATE, current_interpreter, on_arrays, un
 from eager.core.sparse import Sparse, tensor
 from eager.core.tensor import Tensor
 from eager.engine.language import E
+from graphc.errors import PATTERN_WRITTEN, CaptureError
 from graphc.ops.dtypes import INT64
 
 BY_ROWS = ("sparse_csr", "sparse_bsr")
@@ -33,6 +34,13 @@ def made(array: np.ndarray) -> Tensor:
 def coo(indices: Tensor, values: Tensor, shape: Any, coalesced: bool = False) -> Tensor:
     """A COO tensor."""
     return tensor(Sparse("sparse_coo", (indices, values), shape, coalesced))
+
+
+def give_elements(x: Tensor, data: Sparse, name: str) -> None:
+    """The in-place op `name` gives `x` other elements. CaptureError under a trace, which writes values alone."""
+    if current_interpreter().capturing:
+        raise CaptureError(PATTERN_WRITTEN.format(name=name))
+    x._d = data
 
 
 def sparse_dims(data: Sparse) -> int:

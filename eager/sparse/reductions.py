@@ -15,7 +15,7 @@ from eager.sparse import products
 from eager.sparse.access import kind_of
 from eager.sparse.conversion import to_dense
 from eager.sparse.forms import at_elements
-from eager.sparse.parts import coalesced, coo, made, sparse_dims
+from eager.sparse.parts import coalesced, coo, give_elements, made, sparse_dims
 from eager.sparse.shapes import summed
 
 
@@ -109,12 +109,13 @@ def _resized(x: Tensor, size: Any, sparse_dim: int, dense_dim: int, name: str, c
         )
     if not n:
         empty = np.zeros((0, *shape[sparse_dim:]), data.numpy_dtype)
-        x._d = Sparse("sparse_coo", (made(np.zeros((sparse_dim, 0), np.int64)), Tensor._wrap(empty)), shape, clear)
+        parts = made(np.zeros((sparse_dim, 0), np.int64)), Tensor._wrap(empty)
+        give_elements(x, Sparse("sparse_coo", parts, shape, clear), name.removesuffix("_"))
     else:
         values = data.values
         if shape[count:] != data.shape[count:]:
             high = (0, *(a - b for a, b in zip(shape[count:], data.shape[count:], strict=True)))
             values = E.pad_zeros(values, low=(0,) * len(high), high=high, interior=(0,) * len(high))
-        x._d = Sparse("sparse_coo", (data.parts[0], values), shape, data.coalesced)
+        give_elements(x, Sparse("sparse_coo", (data.parts[0], values), shape, data.coalesced), name.removesuffix("_"))
     x._n = x._d.values._n
     return x
