@@ -63,6 +63,12 @@ class Sparse(StandIn):
         return self.parts[-1]
 
     @property
+    def sparse_dim(self) -> int:
+        """The number of dims with indices, batch dims among them."""
+        first = self.parts[0]._d.shape
+        return first[0] if self.layout == "sparse_coo" else len(first) + 1
+
+    @property
     def pattern(self) -> tuple[Any, ...]:
         """The indices."""
         return self.parts[:-1]

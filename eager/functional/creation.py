@@ -11,7 +11,7 @@ from eager.core import dtypes
 from eager.core.devices import META, check_device
 from eager.core.layouts import LAYOUTS, layout_of
 from eager.core.meta import Meta, is_meta
-from eager.core.sparse import is_sparse, not_implemented
+from eager.core.sparse import Sparse, is_sparse, not_implemented
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
@@ -70,11 +70,13 @@ def is_sparse_layout(layout: Any) -> bool:
     return layout is not None and getattr(layout, "name", None) in LAYOUTS
 
 
-def without_elements(shape: tuple[int, ...], dtype: np.dtype, layout: Any, requires_grad: bool) -> Tensor:
-    """A sparse tensor that holds nothing."""
+def without_elements(
+    shape: tuple[int, ...], dtype: np.dtype, layout: Any, requires_grad: bool, dense: int = 0
+) -> Tensor:
+    """A sparse tensor that holds nothing, the last `dense` dims of which have no indices."""
     from eager.sparse.construction import zeros as nothing
 
-    made = nothing(shape, dtype, layout)
+    made = nothing(shape, dtype, layout, dense)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -214,9 +216,9 @@ def _like(name: str, make: Any, what: str) -> Any:
             layout = layout_of(input)
         if is_sparse_layout(layout):
             if make not in (np.zeros, np.empty):
-                raise NotImplementedError("Could not run 'aten::fill_' with arguments from the 'SparseCPU' backend.")
-            shape = shape_of(input, name)
-            return without_elements(tuple(shape), dtype_or(dtype, input._dtype(), name), layout, requires_grad)
+                raise not_implemented("fill_", Sparse(layout.name, (), ()))
+            shape, dense = shape_of(input, name), len(input._d.shape) - input._d.sparse_dim if is_sparse(input) else 0
+            return without_elements(tuple(shape), dtype_or(dtype, input._dtype(), name), layout, requires_grad, dense)
         array = _laid_like(input, name, make, dtype, memory_format, device)
         return _beside(input, delivered(array, name, None, layout, _near(input, device), requires_grad, pin_memory))
 

@@ -11,7 +11,6 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.sparse import parts
-from eager.sparse.parts import sparse_dims
 
 UNCOALESCED = "Cannot get {} on an uncoalesced tensor, please call .coalesce() first"
 LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
@@ -129,12 +128,12 @@ def sparse_dim(self: Tensor) -> int:
     """The number of dims that have indices; 0 of a strided tensor. As `torch.Tensor.sparse_dim`."""
     if not is_sparse(self):
         return 0
-    return sparse_dims(self._d) if self._d.layout == "sparse_coo" else 2
+    return self._d.sparse_dim if self._d.layout == "sparse_coo" else 2
 
 
 def dense_dim(self: Tensor) -> int:
     """The number of dims that are stored whole; all of a strided tensor. As `torch.Tensor.dense_dim`."""
-    return len(self._d.shape) - (sparse_dims(self._d) if is_sparse(self) else 0)
+    return len(self._d.shape) - (self._d.sparse_dim if is_sparse(self) else 0)
 
 
 def nbytes(self: Tensor) -> int:

@@ -193,18 +193,19 @@ def of_parts(layout: str, parts: Sequence[Tensor], shape: Sequence[int], coalesc
     return tensor(Sparse(layout, parts, shape, coalesced))
 
 
-def zeros(shape: tuple[int, ...], dtype: np.dtype, layout: Layout) -> Tensor:
-    """A sparse tensor without elements."""
-    empty = Tensor._wrap(np.zeros(0, dtype))
+def zeros(shape: tuple[int, ...], dtype: np.dtype, layout: Layout, dense: int = 0) -> Tensor:
+    """A sparse tensor without elements, the last `dense` dims of which have no indices."""
+    count = len(shape) - dense
     if layout.name == "sparse_coo":
-        return coo(Tensor._wrap(np.zeros((len(shape), 0), np.int64)), empty, shape)
-    if len(shape) < 2 or layout.name in BLOCKS:
+        values = Tensor._wrap(np.zeros((0, *shape[count:]), dtype))
+        return coo(Tensor._wrap(np.zeros((count, 0), np.int64)), values, shape, not dense)
+    if count < 2 or layout.name in BLOCKS:
         raise RuntimeError(f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got "
                            f"size {list(shape)}")  # fmt: skip
-    batch, lines = shape[:-2], shape[-2 if layout.name in BY_ROWS else -1]
+    batch, lines = shape[: count - 2], shape[count - (2 if layout.name in BY_ROWS else 1)]
     starts = Tensor._wrap(np.zeros((*batch, lines + 1), np.int64))
     plain = Tensor._wrap(np.zeros((*batch, 0), np.int64))
-    values = empty if not batch else Tensor._wrap(np.zeros((*batch, 0), dtype))
+    values = Tensor._wrap(np.zeros((*batch, 0, *shape[count:]), dtype))
     return tensor(Sparse(layout.name, (starts, plain, values), shape))
 
 

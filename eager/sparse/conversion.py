@@ -26,7 +26,6 @@ from eager.sparse.parts import (
     linear,
     made,
     row,
-    sparse_dims,
     taken,
 )
 
@@ -92,7 +91,7 @@ def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
 
 def _to_coo(x: Tensor, sparse_dim: Any) -> Tensor:
     if is_sparse(x):
-        if sparse_dim is not None and sparse_dim != sparse_dims(x._d):
+        if sparse_dim is not None and sparse_dim != x._d.sparse_dim:
             raise RuntimeError(
                 "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not "
                 "supported"
@@ -131,7 +130,7 @@ def _to_compressed(x: Tensor, name: str, blocksize: Any, dense_dim: int | None) 
         source = _to_coo(x, len(shape) - dense)
     block = tuple(blocksize) if name in BLOCKS else ()
     source = coalesced(as_coo(source))
-    lead = sparse_dims(source._d) - 2
+    lead = source._d.sparse_dim - 2
     if lead < 0:
         raise RuntimeError(
             f"sparse_coo_to_sparse{_SHORT[name]}: conversion from Sparse to {name} for input tensors with "

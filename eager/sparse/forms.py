@@ -35,7 +35,6 @@ from eager.sparse.parts import (
     linear,
     made,
     on_indices,
-    sparse_dims,
     taken,
 )
 from graphc.ops.interpret import with_defaults
@@ -132,10 +131,10 @@ def _summed(x: Any, y: Any, signed: Callable[[Tensor], Tensor]) -> Tensor:
         raise RuntimeError(f"add: expected operands of one layout, but got {kind_of(x)} and {kind_of(y)}")
     if x._d.has_pattern_of(y._d):
         return x._d.with_values(E.add(x._d.values, signed(y._d.values)))
-    if sparse_dims(x._d) != sparse_dims(y._d):
+    if x._d.sparse_dim != y._d.sparse_dim:
         raise RuntimeError(
             "add: expected 'self' and 'other' to have same number of sparse dimensions, but "
-            f"{sparse_dims(x._d)} != {sparse_dims(y._d)}"
+            f"{x._d.sparse_dim} != {y._d.sparse_dim}"
         )
     one, two = as_coo(x)._d, as_coo(y)._d
     dtype = common_dtype(x, y)
@@ -381,11 +380,8 @@ def add_to(target: Tensor, x: Tensor, alpha: Any) -> Tensor:
 
 def zero(x: Tensor) -> Tensor:
     """Leave a sparse tensor without elements."""
-    data: Sparse = x._d
-    made = zeros(data.shape[: len(data.shape) - dense_dim(x)], data.numpy_dtype, layout_of(x))._d
-    rest = data.shape[len(data.shape) - dense_dim(x) :]
-    values = E.reshape(made.values, shape=(*made.values._d.shape, *rest)) if rest else made.values
-    give_elements(x, Sparse(data.layout, (*made.pattern, values), data.shape, True), "zero")
+    nothing = zeros(x._d.shape, x._d.numpy_dtype, layout_of(x), dense_dim(x))._d
+    give_elements(x, Sparse(nothing.layout, nothing.parts, nothing.shape, True), "zero")
     x._n = None
     return x
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from eager.core.sparse import Sparse
 from eager.core.tensor import Tensor
-from eager.sparse.parts import BLOCKS, BY_ROWS, block_of, known, sparse_dims
+from eager.sparse.parts import BLOCKS, BY_ROWS, block_of, known
 
 
 class _State:
@@ -101,7 +101,7 @@ def check_compressed(x: Tensor) -> None:
             f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={batch} + 2 + "
             f"{len(data.shape) - 2 - batch}) but got {len(data.shape)}"
         )
-    values, rest = data.values._d.shape, data.shape[sparse_dims(data) :]
+    values, rest = data.values._d.shape, data.shape[data.sparse_dim :]
     block = block_of(data) or (1, 1)
     if values != (*plain.shape, *(block if data.layout in BLOCKS else ()), *rest):
         raise RuntimeError(

@@ -43,13 +43,6 @@ def give_elements(x: Tensor, data: Sparse, name: str) -> None:
     x._d = data
 
 
-def sparse_dims(data: Sparse) -> int:
-    """The number of dims with indices, batch dims among them."""
-    if data.layout == "sparse_coo":
-        return data.parts[0]._d.shape[0]
-    return len(data.parts[0]._d.shape) + 1
-
-
 def block_of(data: Sparse) -> tuple[int, ...]:
     """The shape of a block; () of a layout without blocks."""
     if data.layout not in BLOCKS:

@@ -14,7 +14,7 @@ from eager.functional.linear import sum_of as weighted
 from eager.functional.scalars import number_of
 from eager.sparse.access import kind_of
 from eager.sparse.conversion import compressed, swapped
-from eager.sparse.parts import as_coo, coalesced, coo, elements, flat, known, made, sparse_dims, taken
+from eager.sparse.parts import as_coo, coalesced, coo, elements, flat, known, made, taken
 from graphc.ops.dtypes import BOOL
 from graphc.ops.linalg import matmul_mismatch as mismatch
 from graphc.ops.rules import torch_name
@@ -30,7 +30,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     x, y = input._d.shape, other._d.shape
     for t in (input, other):
-        if is_sparse(t) and len(t._d.shape) != sparse_dims(t._d):
+        if is_sparse(t) and len(t._d.shape) != t._d.sparse_dim:
             raise RuntimeError(f"matmul: expected a matrix without dense dims, but got {len(t._d.shape)}D {kind_of(t)}")
     if len(x) == len(y) == 3:
         return _batched(input, other)
@@ -135,8 +135,9 @@ def mm(input: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         return E.matmul(input, mat2)
     if not is_sparse(input) or input._d.layout != "sparse_csr" or is_sparse(mat2):
         raise RuntimeError("torch.sparse.mm: `reduce` is for a product of a CSR and a strided matrix")
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in ("mean", "amax", "amin"):
-        raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {reduce}")
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     (rows, columns), values = elements(input)
     terms = E.mul(E.reshape(values, shape=(values._d.shape[0], 1)), taken(mat2, columns))
     shape = (input._d.shape[0], mat2._d.shape[1])

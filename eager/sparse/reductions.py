@@ -15,7 +15,7 @@ from eager.sparse import products
 from eager.sparse.access import kind_of
 from eager.sparse.conversion import to_dense
 from eager.sparse.forms import at_elements
-from eager.sparse.parts import coalesced, coo, give_elements, made, sparse_dims
+from eager.sparse.parts import coalesced, coo, give_elements, made
 from eager.sparse.shapes import summed
 
 
@@ -78,7 +78,7 @@ def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim
 
 def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
     """`sparse_resize_` to the shape of another COO tensor. As `torch.resize_as_sparse_`."""
-    count = sparse_dims(the_template._d)
+    count = the_template._d.sparse_dim
     shape = the_template._d.shape
     return sparse_resize_(self, shape, count, len(shape) - count)
 
@@ -93,7 +93,7 @@ def _resized(x: Tensor, size: Any, sparse_dim: int, dense_dim: int, name: str, c
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, sparse_dim = "
             f"{sparse_dim}, dense_dim = {dense_dim}"
         )
-    count = sparse_dims(data)
+    count = data.sparse_dim
     n = 0 if clear else data.parts[0]._d.shape[1]
     if n and (sparse_dim, dense_dim) != (count, len(data.shape) - count):
         which, now, then = ("sparse", count, sparse_dim) if count != sparse_dim else (

@@ -9,6 +9,7 @@ import numpy as np
 from eager.core.sparse import Sparse, is_sparse, not_implemented
 from eager.core.tensor import Tensor
 from eager.engine.language import E
+from eager.functional.indexing import OUT_OF_BOUNDS
 from eager.sparse.conversion import compressed, swapped
 from eager.sparse.parts import (
     as_coo,
@@ -19,7 +20,6 @@ from eager.sparse.parts import (
     made,
     on_indices,
     row,
-    sparse_dims,
     stacked,
     taken,
     total,
@@ -39,7 +39,7 @@ def permuted(x: Tensor, order: tuple[int, ...]) -> Tensor:
             f"ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(order)}"
         )
     order = tuple(k % max(ndim, 1) for k in order)
-    count = sparse_dims(data)
+    count = data.sparse_dim
     if data.layout != "sparse_coo":
         if order == tuple(range(ndim)):
             return data.with_values(data.values)
@@ -67,7 +67,7 @@ def reshaped(x: Tensor, shape: Sequence[int]) -> Tensor:
         return data.with_values(data.values)
     if data.layout != "sparse_coo" or [n for n in shape if n != 1] != [n for n in data.shape if n != 1]:
         raise RuntimeError(RESHAPE)
-    count = sparse_dims(data)
+    count = data.sparse_dim
     return _resized(x, [row(data.parts[0], k) for k in range(count)], data.values, data.shape, count, shape)
 
 
@@ -98,7 +98,7 @@ def basic_part(
     """x[start:stop:step] of every dim, in COO; `shape` leaves out some of the dims of size 1, or puts such in."""
     x = as_coo(x)
     data: Sparse = x._d
-    count = sparse_dims(data)
+    count = data.sparse_dim
     indices, values = data.parts
     sizes = [len(range(*triple)) for triple in zip(start, stop, step, strict=True)]
     where = known(indices)
@@ -125,13 +125,16 @@ def selected(x: Tensor, index: Tensor, axis: int) -> Tensor:
     data: Sparse = x._d
     if data.layout != "sparse_coo" or len(index._d.shape) > 1:
         raise not_implemented("index_select" if len(index._d.shape) == 1 else "index", data)
-    count = sparse_dims(data)
+    count = data.sparse_dim
     shape = list(data.shape)
     size, shape[axis] = shape[axis], int(np.prod(index._d.shape))
     if axis >= count:
         values = E.index(data.values, index, spec=(*(None,) * (axis - count + 1), 0))
         return coo(data.parts[0], values, shape, data.coalesced)
-    wanted, where = np.atleast_1d(known(index)) % max(size, 1), known(data.parts[0])
+    wanted, where = np.atleast_1d(known(index)), known(data.parts[0])
+    if (outside := (wanted < -size) | (wanted >= size)).any():
+        raise IndexError(OUT_OF_BOUNDS.format(index=wanted[outside][0], dim=axis, size=size))
+    wanted = wanted + size * (wanted < 0)
     order = np.argsort(where[axis], kind="stable")
     line = where[axis][order]
     begins, ends = np.searchsorted(line, wanted), np.searchsorted(line, wanted, side="right")
@@ -152,13 +155,13 @@ def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
         if x._d.layout != "sparse_coo":
             raise RuntimeError(f"Sparse {x._d.kind[6:].upper()} tensors do not have is_contiguous")
     datas: list[Sparse] = [x._d for x in tensors]
-    count = sparse_dims(datas[0])
+    count = datas[0].sparse_dim
     for position, data in enumerate(datas):
-        if sparse_dims(data) != count:
+        if data.sparse_dim != count:
             raise RuntimeError(
                 "All tensors must have the same sparse_dim and dense_dim: "
                 f"{count}, {len(datas[0].shape) - count}, but tensor at position {position} has "
-                f"{sparse_dims(data)}, {len(data.shape) - sparse_dims(data)}."
+                f"{data.sparse_dim}, {len(data.shape) - data.sparse_dim}."
             )
     total = sum(data.shape[axis] for data in datas)
     shape = (*datas[0].shape[:axis], total, *datas[0].shape[axis + 1 :])
@@ -182,7 +185,7 @@ def joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
 def summed(x: Tensor, axes: tuple[int, ...], keepdims: bool = False) -> Tensor:
     """The sum over `axes`: dense if those are all sparse dims, else in the layout of `x`."""
     data: Sparse = x._d
-    ndim, count = len(data.shape), sparse_dims(data)
+    ndim, count = len(data.shape), data.sparse_dim
     if len(axes) == ndim and not keepdims:
         values = data.values
         return E.sum(values, axis=tuple(range(len(values._d.shape))), keepdims=False)

@@ -11,7 +11,7 @@ from eager.core.tensor import Tensor
 from eager.engine.conversion import cast_to
 from eager.engine.language import E
 from eager.functional.arguments import axis_of
-from eager.sparse.parts import added, coalesced, known, linear, made, sparse_dims, taken
+from eager.sparse.parts import added, coalesced, known, linear, made, taken
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
@@ -30,7 +30,7 @@ def _along(input: Tensor, dim: int, dtype: Any, log: bool) -> Tensor:
         name = "_sparse_log_softmax" if log else "_sparse_softmax"
         raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{backend}' backend.")
     data: Sparse = coalesced(cast_to(input, dtype))._d
-    axis, count = axis_of(dim, len(data.shape)), sparse_dims(data)
+    axis, count = axis_of(dim, len(data.shape)), data.sparse_dim
     if axis >= count:
         function = E.log_softmax if log else E.softmax
         return data.with_values(function(data.values, axis=axis - count + 1))

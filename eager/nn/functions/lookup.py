@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.grad_mode import no_grad
+from eager.core.sparse import is_sparse, not_implemented
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
@@ -53,6 +54,8 @@ def _check_dtype(input: Tensor) -> None:
 
 def _kept(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
     """Ones with probability 1 - p, else zeros."""
+    if is_sparse(like):
+        raise not_implemented("bernoulli_", like._d)
     kind = like._dtype()
     source = source_of(None, like)
     draw = lambda shape: source.bernoulli(shape, kind, 1 - p)
