@@ -216,7 +216,7 @@ def _like(name: str, make: Any, what: str) -> Any:
             layout = layout_of(input)
         if is_sparse_layout(layout):
             if make not in (np.zeros, np.empty):
-                raise not_implemented("fill_", Sparse(layout.name, (), ()))
+                raise not_implemented("fill_", Sparse(layout.name, (), ()))  # type: ignore[union-attr]
             shape, dense = shape_of(input, name), len(input._d.shape) - input._d.sparse_dim if is_sparse(input) else 0
             return without_elements(tuple(shape), dtype_or(dtype, input._dtype(), name), layout, requires_grad, dense)
         array = _laid_like(input, name, make, dtype, memory_format, device)

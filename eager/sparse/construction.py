@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
+from eager.core.interpreter import current_interpreter
 from eager.core.layouts import layout as Layout
 from eager.core.sparse import Sparse, is_sparse, tensor
 from eager.core.tensor import Tensor
@@ -41,7 +42,11 @@ def _indices(given: Any, wide: bool) -> Tensor:
     """Indices as a tensor; int64 if `wide`, without history."""
     found = as_tensor(given)
     kept = found._dtype() == INT64 or (not wide and found._dtype() == np.int32)
-    return (found.detach() if found is given else found) if kept else E.cast(found, dtype=INT64)
+    if not kept:
+        return E.cast(found, dtype=INT64)
+    # of a tensor that a traced function has found, the places are known, and those of what it computes are not
+    is_found = current_interpreter().capturing and found._d.__class__ is np.ndarray
+    return found.detach() if found is given and not is_found else found
 
 
 def sparse_coo_tensor(

@@ -11,7 +11,7 @@ from eager.core.tensor import Tensor
 from eager.engine.conversion import cast_to
 from eager.engine.language import E
 from eager.functional.arguments import axis_of
-from eager.sparse.parts import added, coalesced, known, linear, made, taken
+from eager.sparse.parts import added, coalesced, known, linear, made, row, taken
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
@@ -34,14 +34,19 @@ def _along(input: Tensor, dim: int, dtype: Any, log: bool) -> Tensor:
     if axis >= count:
         function = E.log_softmax if log else E.softmax
         return data.with_values(function(data.values, axis=axis - count + 1))
-    where = known(data.parts[0])
     others = [k for k in range(count) if k != axis]
-    keys = linear([where[k] for k in others], tuple(data.shape[k] for k in others)) if others else where[0] * 0
-    groups, group = np.unique(keys, return_inverse=True)
-    values, at = data.values, made(group)
-    lowest = E.full(shape=(len(groups), *values._d.shape[1:]), value=-np.inf, dtype=values._dtype())
-    index = np.broadcast_to(group.reshape(-1, *(1,) * (len(values._d.shape) - 1)), values._d.shape)
-    most = E.stop_gradient(lowest.scatter_reduce(0, made(index), E.stop_gradient(values), "amax"))  # type: ignore[attr-defined]
+    if len(others) == 1:
+        at, groups = row(data.parts[0], others[0]), data.shape[others[0]]
+    else:
+        where = known(data.parts[0])
+        keys = linear([where[k] for k in others], tuple(data.shape[k] for k in others)) if others else where[0] * 0
+        found, group = np.unique(keys, return_inverse=True)
+        at, groups = made(group), len(found)
+    values = data.values
+    lowest = E.full(shape=(groups, *values._d.shape[1:]), value=-np.inf, dtype=values._dtype())
+    index = E.reshape(at, shape=(at._d.shape[0], *(1,) * (len(values._d.shape) - 1)))
+    index = E.clone(E.broadcast_to(index, shape=tuple(values._d.shape)))
+    most = E.stop_gradient(lowest.scatter_reduce(0, index, E.stop_gradient(values), "amax"))  # type: ignore[attr-defined]
     shifted = E.sub(values, taken(most, at))
     total = taken(added(tuple(lowest._d.shape), E.exp(shifted), at), at)
     return data.with_values(E.sub(shifted, E.log(total)) if log else E.div(E.exp(shifted), total))
