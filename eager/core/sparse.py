@@ -19,6 +19,7 @@ NOT_IMPLEMENTED = (
     "tensors: `.to_dense()` makes a strided one."
 )
 COMPRESSED = {f"sparse_{kind}": f"Sparse{kind.capitalize()}" for kind in ("csr", "csc", "bsr", "bsc")}
+ON_CPU = "sparse tensors are on the CPU alone: `.to_dense()` makes a strided one"
 
 
 class SparseOperandError(RuntimeError):

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
+from eager.core.devices import CPU, check_device
 from eager.core.interpreter import current_interpreter
 from eager.core.layouts import layout as Layout
-from eager.core.sparse import Sparse, is_sparse, tensor
+from eager.core.placed import is_elsewhere
+from eager.core.sparse import ON_CPU, Sparse, is_sparse, tensor
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional.arguments import sizes_of
 from eager.functional.buffers import NO_GRAD_DTYPE
-from eager.functional.casts import placed
 from eager.functional.data import as_tensor
 from eager.sparse import invariants
 from eager.sparse.parts import BLOCKS, BY_ROWS, coo, known
@@ -30,12 +31,18 @@ COO, CSR = "SparseCooTensorWithDimsAndTensorsBackward0", "SparseCompressedTensor
 
 def _values(given: Any, dtype: Any, device: Any, requires_grad: bool, name: str) -> Tensor:
     """The values as a tensor of their own: of a leaf, if gradients are wanted that `given` does not have."""
-    values = placed(as_tensor(given, dtype=dtype), device)
+    values = _on_cpu(as_tensor(given, dtype=dtype), device)
     if requires_grad:
         return values.detach().requires_grad_(_message=NO_GRAD_DTYPE)
     if values._n is None:
         return values.detach() if values is given else values
     return named(E.reshape(values, shape=tuple(values._d.shape)), name)
+
+
+def _on_cpu(values: Tensor, device: Any) -> Tensor:
+    if is_elsewhere(values) or (device is not None and check_device(device) is not CPU):
+        raise NotImplementedError(ON_CPU)
+    return values
 
 
 def _indices(given: Any, wide: bool) -> Tensor:
@@ -64,7 +71,7 @@ def sparse_coo_tensor(
         shape = _extents(indices if size is None else size)
         wanted = dtypes.to_numpy(dtype) if dtype is not None else default_float()
         empty = Tensor._wrap(np.zeros(0, wanted))
-        made = coo(Tensor._wrap(np.zeros((len(shape), 0), np.int64)), placed(empty, device), shape)
+        made = coo(Tensor._wrap(np.zeros((len(shape), 0), np.int64)), _on_cpu(empty, device), shape)
         return made.requires_grad_() if requires_grad else made
     where = _indices(indices, True)
     stored = _values(values, dtype, device, requires_grad, COO)

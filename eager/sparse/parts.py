@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from eager.core.interpreter import IMMEDIATE, current_interpreter, on_arrays, under
-from eager.core.sparse import Sparse, tensor
+from eager.core.placed import is_elsewhere
+from eager.core.sparse import ON_CPU, Sparse, tensor
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from graphc.errors import PATTERN_WRITTEN, CaptureError
@@ -21,6 +22,8 @@ BLOCKS = ("sparse_bsr", "sparse_bsc")
 
 def known(x: Tensor) -> np.ndarray:
     """Indices as an array, on which Python decides: under a trace, a program is right for them. CaptureError: input."""
+    if is_elsewhere(x):
+        raise NotImplementedError(ON_CPU)
     if x._d.__class__ is not np.ndarray:
         return x._values_for("the places of the elements of a sparse tensor")
     return x._known() if current_interpreter().capturing else x._d

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse
 
 import eager
+from tests.devices.far import far
 from tests.oracle import asked_of_torch, torch_or_skip
 from tests.sparse.operands import EDGES, LAYOUTS, numbers, plain, sparse, tensor
 
@@ -235,6 +236,17 @@ def test_scipy_never_sees_a_place_out_of_range(columns: list[int]):
             f(eager.eye(2).to_sparse())
     with pytest.raises(RuntimeError, match="negative dimension -3"):
         eager.sparse_coo_tensor((-3,))
+
+
+@pytest.mark.parametrize("device", ["meta", "xla"])
+def test_sparse_tensors_are_on_the_cpu_alone(device: str):
+    with far():
+        for f in (lambda: eager.eye(2).to_sparse().to(device), lambda: eager.eye(2, device=device).to_sparse(),
+                  lambda: eager.sparse_coo_tensor([[0]], [1.0], (2,), device=device),
+                  lambda: eager.sparse_csr_tensor([0, 1], [0], eager.ones(1, device=device), (1, 1)),
+                  lambda: eager.zeros(2, 2, layout=eager.sparse_coo, device=device)):  # fmt: skip
+            with pytest.raises(NotImplementedError):
+                f()
 
 
 def test_invariants_are_tested_on_request():
