@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -12,6 +12,7 @@ from eager.core import dtypes, state, tape
 from eager.core.interpreter import current_interpreter
 from eager.core.meta import is_meta
 from eager.core.placed import Memory, is_elsewhere, is_placed
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.strides import as_strided
@@ -263,6 +264,10 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         return memo.setdefault(id(self), _without_data(type(self), self._d, self._n is not None))
     if is_placed(self):
         return _placed_copy(self, memo)
+    if is_sparse(self):
+        data = self._d
+        return memo.setdefault(id(self), sparse_again(type(self), data.layout, [deepcopy(p, memo) for p in data.parts],
+                                                      data.shape, data.coalesced))  # fmt: skip
     array = self._array()
     owner = owner_of(array)
     if id(owner) not in memo:
@@ -304,12 +309,24 @@ def reduced(self: Tensor) -> tuple[Any, ...]:
     """How a tensor is pickled: its memory, once for all tensors that share it, and its place there."""
     if is_elsewhere(self):
         return _without_data, (type(self), self._d, self._n is not None)
+    if is_sparse(self):
+        data = self._d
+        return sparse_again, (type(self), data.layout, data.parts, data.shape, data.coalesced)
     array = self._array()
     owner = owner_of(array)
     if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
         owner = array = np.ascontiguousarray(array)  # a pickled array comes back in one of these two orders
     offset = address(array) - address(owner)
     return rebuild, (type(self), owner, array.dtype, offset, array.shape, array.strides, self._n is not None)
+
+
+def sparse_again(kind: type[Tensor], layout: str, parts: Sequence[Tensor], shape: Any, coalesced: bool) -> Tensor:
+    """The sparse tensor made of `parts`."""
+    from eager.sparse.construction import of_parts
+
+    t = of_parts(layout, parts, shape, coalesced)
+    t.__class__ = kind
+    return t
 
 
 def _without_data(kind: type[Tensor], data: Any, requires_grad: bool) -> Tensor:

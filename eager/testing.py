@@ -10,6 +10,7 @@ import numpy as np
 from eager.core import dtypes
 from eager.core.dtypes import dtype as DType
 from eager.core.missing import explain
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.functional.strides import stride
 from eager.rng import functions
@@ -137,6 +138,7 @@ def _tensor_difference(actual: Tensor, expected: Tensor, options: Options) -> st
             return f"The values for attribute '{name}' do not match: {mine} != {wanted}."
     found = [TOLERANCES.get(t.dtype, (0, 0)) for t in (actual, expected)]
     tolerances = max(found[0][0], found[1][0]), max(found[0][1], found[1][1])
+    actual, expected = (t.to_dense() if is_sparse(t) else t for t in (actual, expected))
     common = promote_types(actual._dtype(), expected._dtype())
     a, b = (_comparable(t._array(), common) for t in (actual, expected))
     if not a.shape:

@@ -270,6 +270,16 @@ HANDLE_LEAVES = (
     "Remedy: remove the hook inside, or register it outside the compiled function."
 )
 
+SPARSE_MOMENTUM = (
+    "the momentum of a sparse gradient has other elements after each step, which a graph under capture cannot keep.\n"
+    "Remedy: SparseAdam, SGD without momentum, or step() outside the compiled function."
+)
+
+PATTERN_WRITTEN = (
+    "{name}_() gives a sparse tensor other elements in place, which a graph under capture cannot write back.\n"
+    "Remedy: make a new tensor, `x = x + y` in place of `x += y`, or do this outside the compiled function."
+)
+
 BYTES_ARE_NOT_CAPTURED = (
     "{what} looks at the bytes in memory, and a graph has values.\nRemedy: call it outside the compiled function."
 )
@@ -325,6 +335,11 @@ BACKWARD_WHILE_BUILDING = (
 GRAD_OF_THE_PAST = (
     "this .grad (read at {used}) also depends on operations from before the compiled function, whose gradients are "
     "computed only after it.\nRemedy: compile those operations, too, or read the gradient after the call."
+)
+
+SPARSE_GRAD = (
+    "a sparse .grad from before the call is read (at {used}), which is no input of a program.\nRemedy: begin the "
+    "compiled step with optimizer.zero_grad()."
 )
 
 OPAQUE_GRADIENT = (

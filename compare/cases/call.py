@@ -16,6 +16,7 @@ from compare.cases.sharing import Sharing, sharing_of
 from compare.cases.state import Held, State, array_of, arrays_in, structures_in
 from compare.judging.work import LIMIT
 from eager import autograd
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.hooks import hooks_of
 from eager.engine.language import E
@@ -198,7 +199,7 @@ class Call:
             for t, array, values, node, grad, grad_values in saved:
                 _restore(t, array, values)
                 t._n = node
-                if grad is not None:
+                if grad is not None and not is_sparse(grad):
                     _restore(grad, grad._array(), grad_values)
                 if grad is not None or hasattr(t, "_g"):
                     t._g = grad
@@ -259,12 +260,19 @@ class Call:
 
     def _tensors_after(self, held: Mapping[str, Held]) -> dict[str, Any]:
         """Whatever may be a tensor after the call besides its result, by name."""
-        grads = {f"{i.name}.grad": getattr(i.tensor, "_g", None) for i in self.inputs}
+        found = {f"{i.name}.grad": getattr(i.tensor, "_g", None) for i in self.inputs}
+        grads = {name: g for name, g in found.items() if g is None or not is_sparse(g)}  # of which the parts are new
         left = {label: leaf for h in held.values() for label, leaf in h.leaves.items()}
         return {**{i.name: i.tensor for i in self.inputs}, **grads, **left}
 
     def _held(self) -> dict[str, Held]:
-        return self.state.held(frozenset(i.name for i in self.inputs))
+        held = self.state.held(frozenset(i.name for i in self.inputs))
+        for i in self.inputs:
+            grad = getattr(i.tensor, "_g", None)
+            if grad is not None and is_sparse(grad):  # a container of tensors
+                label = f"{i.name}.grad after the call"
+                held[label] = Held(*flatten(grad, lambda x: isinstance(x, (Tensor, Slot)), label))
+        return held
 
     @cached_property
     def traced_effects(self) -> frozenset[str]:
@@ -299,7 +307,9 @@ class Call:
             old_value, old_grad = before[name]
             if value.tobytes() != old_value.tobytes() and not is_left(tensor):
                 changes[f"{name} after the call"] = value
-            if grad is not None and (old_grad is None or grad.tobytes() != old_grad.tobytes()):
+            if grad is None or is_sparse(tensor._g):
+                continue
+            if old_grad is None or grad.tobytes() != old_grad.tobytes():
                 changes[f"{name}.grad after the call"] = grad
         return changes
 
@@ -315,7 +325,7 @@ class Call:
         if live:  # the graph is kept for `_reached`
             found = autograd.grad(results, wrt, cotangents, retain_graph=True, allow_unused=True)
         return {
-            gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else np.array(g._array())
+            gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else np.array(array_of(g))
             for i, g in zip(self.wrt, found, strict=True)
         }
 
@@ -395,7 +405,7 @@ def _cut(tensor: Tensor) -> Tensor:
 
 def _gradient_of(tensor: Tensor) -> tuple[Tensor | None, np.ndarray | None]:
     grad = getattr(tensor, "_g", None)
-    return grad, None if grad is None else grad._array().copy()
+    return grad, None if grad is None else np.array(array_of(grad))
 
 
 def _contents(tensor: Tensor) -> tuple[np.ndarray, np.ndarray | None]:

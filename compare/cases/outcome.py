@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from compare.cases.sharing import Sharing
+from eager.core.sparse import parts_of
 from graphc.ops.aval import Aval
 
 
@@ -95,6 +96,8 @@ def map_leaves(
     """`tree` with `replaced(leaf, its path)` in place of each leaf, left to right."""
 
     def visit(value: Any, at: str) -> Any:
+        if (parts := parts_of(value)) is not None:  # a sparse tensor
+            return visit((value._d.layout, value._d.shape, dict(parts)), at)
         if is_leaf(value):
             return replaced(value, at)
         if isinstance(value, dict):

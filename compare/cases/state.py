@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from compare.cases.outcome import flatten, is_number
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from graphc.capture.state.places import Attribute, Inside, Path, Place, Table
 from graphc.capture.state.reachability import Reachability
@@ -70,7 +71,9 @@ class State:
 
 def array_of(leaf: Any) -> np.ndarray:
     """The values of a tensor, an array or a number."""
-    return leaf._array() if isinstance(leaf, Tensor) else np.asarray(leaf)
+    if isinstance(leaf, Tensor):
+        return (leaf.to_dense() if is_sparse(leaf) else leaf)._array()
+    return np.asarray(leaf)
 
 
 def arrays_in(held: Mapping[str, Held]) -> dict[str, np.ndarray]:

@@ -18,6 +18,8 @@ from eager.checkpoints.description import DTYPES
 from eager.checkpoints.memory import check_bools, over
 from eager.core import dtypes
 from eager.core.devices import device
+from eager.core.layouts import LAYOUTS
+from eager.core.layouts import layout as Layout
 from eager.core.tensor import Parameter, Tensor
 from eager.rng.generator import Generator
 from graphc.files.contents import printable
@@ -125,6 +127,26 @@ def _marked(tensor: Tensor, metadata: Any, storage: Storage) -> Tensor:
 def _check_hooks(hooks: Any) -> None:
     if hooks:
         raise ValueError("a tensor with hooks, which are code")
+
+
+def _layout(name: Any) -> Layout:
+    """As `torch.serialization._get_layout`."""
+    if type(name) is not str or (found := LAYOUTS.get(name.removeprefix("torch."))) is None:
+        raise ValueError(f"no layout of sparse tensors: {name!r:.50}")
+    return found
+
+
+def sparse_tensor(layout: Any, parts: Any) -> Tensor:
+    """As `torch._utils._rebuild_sparse_tensor`: (indices, values, size, coalesced), or those of a compressed layout."""
+    from eager.sparse.construction import of_parts
+
+    if not isinstance(layout, Layout) or type(parts) is not tuple:
+        raise TypeError("a sparse tensor made of something else")
+    count = 2 if layout.name == "sparse_coo" else 3
+    tensors, size, rest = parts[:count], parts[count], parts[count + 1 :]
+    if not all(isinstance(x, Tensor) and type(x._d) is np.ndarray for x in tensors) or not isinstance(size, tuple):
+        raise TypeError("a sparse tensor made of something else")
+    return of_parts(layout.name, tensors, _whole_numbers(size), count == 2 and rest[:1] == (True,))
 
 
 def parameter(data: Any, grad: Any, hooks: Any, state: Any = None) -> Parameter:
@@ -269,6 +291,8 @@ _MADE: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_tensor_v2": tensor_v2,
     "torch._utils._rebuild_tensor_v3": tensor_v3,
     "torch._utils._rebuild_parameter": parameter,
+    "torch._utils._rebuild_sparse_tensor": sparse_tensor,
+    "torch.serialization._get_layout": _layout,
     "torch._utils._rebuild_parameter_with_state": parameter,
     "torch._tensor._rebuild_from_type_v2": of_type,
     "torch.tensor._rebuild_from_type_v2": of_type,

@@ -22,6 +22,7 @@ from eager.checkpoints.pt_files import MAGIC, PICKLE_SIZE, PROTOCOL, VALUES
 from eager.core import dtypes
 from eager.core.devices import device
 from eager.core.placed import is_placed
+from eager.core.sparse import is_sparse
 from eager.core.state import storage_of
 from eager.core.tensor import Parameter, Tensor
 from eager.rng.generator import Generator
@@ -74,6 +75,12 @@ def _of_array(x: np.ndarray) -> Call:
 
 
 def _of_tensor(x: Tensor) -> Call:
+    if is_sparse(x):
+        data = x._d
+        about = (dtypes.Size(data.shape), *((data.coalesced,) if len(data.parts) == 2 else ()))
+        layout = Call("torch.serialization _get_layout", (f"torch.{data.layout}",))
+        parts = tuple(part.detach() for part in data.parts)
+        return Call("torch._utils _rebuild_sparse_tensor", (layout, (*parts, *about)))
     array, memory = _storage(x._array())
     unit = array.itemsize
     offset = (address(array) - address(memory)) // unit

@@ -18,6 +18,7 @@ import numpy as np
 from eager.core import state
 from eager.core.devices import CPU, device
 from eager.core.placed import data_of, is_elsewhere
+from eager.core.sparse import is_sparse
 
 NOT_LEAF_GRAD = (
     "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -116,6 +117,9 @@ class Interpreter:
         """Whether some leaf, live now, can get a gradient from `tensor`."""
         raise NotImplementedError
 
+    def looked_up(self, rows: Any, weight: Any, where: Any) -> None:
+        """`rows` are those of the table `weight` at the indices `where`: its gradient is to be sparse."""
+
     def random(
         self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any,
         like: Any = None,
@@ -209,7 +213,9 @@ current_interpreter = INTERPRETER.get
 
 def on_arrays(tensor: Any = None) -> bool:
     """Whether operations run at once, on values that `tensor` has, so that code may compute on NumPy without them."""
-    return (not state.closed or current_interpreter() is IMMEDIATE) and (tensor is None or not is_elsewhere(tensor))
+    return (not state.closed or current_interpreter() is IMMEDIATE) and (
+        tensor is None or not (is_elsewhere(tensor) or is_sparse(tensor))
+    )
 
 
 Interpreting = TypeVar("Interpreting", bound=type[Interpreter])

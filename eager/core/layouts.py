@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import builtins
-import math
 from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
 
+from eager.core.sparse import Sparse
 from graphc.ops.strides import row_major
 
 
@@ -27,7 +27,7 @@ class _Named:
 
 @final
 class layout(_Named):
-    """How elements are stored. As `torch.layout`; tensors of this engine are `strided`."""
+    """How elements are stored. As `torch.layout`."""
 
     __slots__ = ()
 
@@ -40,6 +40,8 @@ class memory_format(_Named):
 
 
 strided, sparse_coo, sparse_csr = layout("strided"), layout("sparse_coo"), layout("sparse_csr")
+sparse_csc, sparse_bsr, sparse_bsc = layout("sparse_csc"), layout("sparse_bsr"), layout("sparse_bsc")
+LAYOUTS = {each.name: each for each in (sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)}
 preserve_format, contiguous_format = memory_format("preserve_format"), memory_format("contiguous_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 
@@ -53,7 +55,7 @@ def check_layout(wanted: Any, name: str) -> None:
         return
     if not isinstance(wanted, layout):
         raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(wanted).__name__}")
-    raise NotImplementedError(f"{name}(): layout {wanted} is not supported; tensors are torch.strided")
+    raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend.")
 
 
 def allocated(
@@ -176,30 +178,20 @@ def strides_lie_in(shape: tuple[int, ...], strides: tuple[int, ...], order: Any)
 
 
 def layout_of(tensor: Any) -> layout:
-    """`strided`. As `torch.Tensor.layout`."""
-    return strided
+    """How elements are stored: `strided`, or a sparse layout. As `torch.Tensor.layout`."""
+    return LAYOUTS[tensor._d.layout] if tensor._d.__class__ is Sparse else strided
+
+
+def is_coo(tensor: Any) -> bool:
+    """Whether the layout is COO. As `torch.Tensor.is_sparse`."""
+    return layout_of(tensor) is sparse_coo
+
+
+def is_csr(tensor: Any) -> bool:
+    """Whether the layout is CSR. As `torch.Tensor.is_sparse_csr`."""
+    return layout_of(tensor) is sparse_csr
 
 
 def element_size(tensor: Any) -> int:
     """Bytes in an element. As `torch.Tensor.element_size`."""
     return tensor._dtype().itemsize
-
-
-def nbytes(tensor: Any) -> int:
-    """Bytes in all elements. As `torch.Tensor.nbytes`."""
-    return math.prod(tensor._d.shape) * tensor._dtype().itemsize
-
-
-def to_dense(tensor: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
-    """`tensor`, which is dense. As `torch.Tensor.to_dense`."""
-    return tensor if dtype is None else tensor.to(dtype)
-
-
-def dense_dim(tensor: Any) -> int:
-    """The number of dims: all are dense. As `torch.Tensor.dense_dim`."""
-    return len(tensor._d.shape)
-
-
-def sparse_dim(tensor: Any) -> int:
-    """0: no dim is sparse. As `torch.Tensor.sparse_dim`."""
-    return 0

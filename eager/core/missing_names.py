@@ -5,11 +5,9 @@ from __future__ import annotations
 # (why, what to use instead, patterns of whole names, anywhere or in "place: name"), the first that holds
 PATTERNS: tuple[tuple[str, str, str], ...] = (
     (
-        "sparse layouts: all tensors are dense",
-        "`torch.zeros(...).index_put_(indices, values, accumulate=True)` makes the dense tensor",
-        r"(to_)?sparse_\w+|to_sparse|\w*(coalesced?|crow_indices|ccol_indices|col_indices|"
-        r"row_indices)(_copy)?|(torch|torch.Tensor): (indices|values)(_copy)?|(torch|torch.Tensor): (smm|"
-        r"sspaddmm)|saddmm|spmm|dsmm|hsmm|hspmm|resize_as_sparse_|SparseAdam",
+        "forms of functions on sparse tensors that PyTorch itself does not document",
+        "`torch.sparse`, and the methods of sparse tensors, `crow_indices()` and its like",
+        r"(ccol_|col_|crow_|row_)?indices_copy|values_copy|saddmm|hsmm|sparse_support_notes",
     ),
     (
         "quantized and other packed numbers, which NumPy does not have",
@@ -125,7 +123,6 @@ MODULES: dict[str, str] = {
     "onnx": "`graphc.export(graph)` writes a portable program, `graphc.stablehlo(graph)` its text",
     "distributed": "`torch.distributed` has process groups, collectives, messages and stores",
     **dict.fromkeys("quantization ao".split(), "`.to(dtype)`: dtypes are NumPy's, without quantized ones"),
-    "sparse": "`index_add` and `scatter_add`, which sum at indices: all tensors are dense",
     "nested": "pad with `torch.nn.utils.rnn.pad_sequence`, and pass a mask",
     "multiprocessing": "Python's `multiprocessing`, and `spawn`: what goes from one process to another is copied",
     "futures": "Python's `concurrent.futures`",

@@ -17,6 +17,7 @@ from eager.core import state
 from eager.core.devices import CPU, META, check_device, device
 from eager.core.meta import MIXED, Meta, NoDataError, is_of_caller
 from eager.core.runtime import runtime
+from eager.core.sparse import is_sparse
 from graphc.ops.aval import Aval, results_of
 from graphc.ops.spec import OPS, Op
 from graphc.ops.stand_in import StandIn
@@ -206,8 +207,8 @@ def is_placed(tensor: Any) -> bool:
 
 
 def data_of(tensor: Any) -> Any:
-    """The array of `tensor`, or what is in its place if the values lie elsewhere."""
-    return tensor._d if is_elsewhere(tensor) else tensor._array()
+    """The array of `tensor`, or what is in its place if the values lie elsewhere, or the tensor is sparse."""
+    return tensor._d if is_elsewhere(tensor) or is_sparse(tensor) else tensor._array()
 
 
 def device_of(tensor: Any) -> device:

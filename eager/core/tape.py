@@ -34,6 +34,7 @@ import numpy as np
 from eager.core import state
 from eager.core.layouts import laid_out
 from eager.core.placed import Placed
+from eager.core.sparse import Sparse
 from eager.core.state import sequence
 from graphc import forking
 from graphc.ops.gradient import names_of_results
@@ -200,7 +201,7 @@ def accumulate(leaf: Node, g: np.ndarray, heap: list[Node]) -> None:
         if not isinstance(g, np.ndarray) or isinstance(g.base, np.ndarray) or (
             g.flags.writeable and sys.getrefcount(g) > _UNSHARED
         ):  # fmt: skip
-            g = laid_out(np.asarray(g), tensor._d, copy=True)
+            g = g if g.__class__ is Sparse else laid_out(np.asarray(g), tensor._d, copy=True)
         elif g.ndim > 1 and g.strides != getattr(tensor._d, "strides", None):
             g = laid_out(g, tensor._d, copy=False)
         tensor._g = tensor._wrap(g)

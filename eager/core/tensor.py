@@ -20,6 +20,7 @@ from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.meta import NO_NUMPY
 from eager.core.missing import MissingMethod
 from eager.core.placed import data_of, device_of, is_elsewhere, is_placed
+from eager.core.sparse import Sparse, _tensor_type, hooks
 from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
 from eager.core.views import check_unrecorded_write
@@ -153,7 +154,7 @@ class Tensor(TensorMethods):
         """The type of the elements."""
         return dtypes.BY_NUMPY[self._dtype()]
 
-    def _values(self, purpose: str, *, python: bool = False) -> np.ndarray:
+    def _values_for(self, purpose: str, *, python: bool = False) -> np.ndarray:
         """`_array`, for a result whose shape depends on the values, or (`python`) for a Python number.
 
         `purpose` is told to the stand-in that has none.
@@ -225,7 +226,9 @@ class Tensor(TensorMethods):
                 raise RuntimeError(_message)
             if self._d.__class__ is Sealed and state.made_in_inference() is None:
                 raise RuntimeError(SEALED_LEAF)
-        if requires_grad is (self._n is None):
+        if self._d.__class__ is Sparse:
+            self._n = self._d.values.requires_grad_(requires_grad)._n
+        elif requires_grad is (self._n is None):
             self._n = tape.new_leaf(self) if requires_grad else None
             current_interpreter().leaf_changed(self)
         return self
@@ -250,13 +253,19 @@ class Tensor(TensorMethods):
         """
         if not state.closed and (grad := getattr(self, "_g", None)) is not None:
             return grad  # at once: optimizers ask at every step
+        if self._d.__class__ is Sparse:
+            found = self._d.values.grad
+            return None if found is None else hooks["gradient"](self._d, found)
         return current_interpreter().get_grad(self)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             self._check_gradient(value)
-        current_interpreter().set_grad(self, value)
+        if self._d.__class__ is Sparse:
+            self._d.values.grad = None if value is None else hooks["in_pattern"](value, self._d)
+        else:
+            current_interpreter().set_grad(self, value)
 
     @grad.deleter
     def grad(self) -> None:
@@ -277,6 +286,9 @@ class Tensor(TensorMethods):
 
     def _add_gradient(self, g: Any) -> None:
         """Accumulate `g` into this tensor, which is some leaf's `.grad`, in place."""
+        if self._d.__class__ is Sparse:
+            self._d = np.add(g, self._d)  # dense, if `g` is
+            return
         array = self._writable()
         write(np.add, array, array, g)
         state.note_write(array)
@@ -355,6 +367,8 @@ class Tensor(TensorMethods):
             raise RuntimeError(NUMPY_OF_GRAD)
         if is_elsewhere(self) and (self.device.type == "meta" or not force):
             raise TypeError(NO_NUMPY.format(self.device))
+        if self._d.__class__ is Sparse:
+            raise TypeError(f"can't convert {self._d.kind} layout tensor to numpy. Use Tensor.to_dense() first.")
         array = self._known()
         if array.dtype.kind == "V":
             raise TypeError(f"Got unsupported ScalarType {torch_name(array.dtype)}")
@@ -382,13 +396,13 @@ class Tensor(TensorMethods):
             return found  # not known before the program that is being traced runs
         if state.closed and (found := current_interpreter().number_written(self)) is not None:
             return found
-        array = self._values("item", python=True)
+        array = self._values_for("item", python=True)
         if array.size != 1:
             raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
         return array.item()
 
     def _number(self, kind: type) -> Any:
-        array = self._values("item", python=True)
+        array = self._values_for("item", python=True)
         if array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         if array.dtype.kind == "c" and kind is not complex:
@@ -452,6 +466,9 @@ class Tensor(TensorMethods):
         copied = self.detach()
         copied.__class__ = type(self)
         return copied if self._n is None else copied.requires_grad_()
+
+
+_tensor_type.append(Tensor)
 
 
 class Parameter(Tensor):

@@ -449,6 +449,9 @@ class TensorMethods:
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers of the Cauchy distribution."""
 
+    def ccol_indices(self) -> Tensor:
+        """Where each column begins, and the end of the last (*B, m + 1). As `torch.Tensor.ccol_indices`."""
+
     def cdouble(self, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.complex128; itself if it is."""
 
@@ -509,6 +512,12 @@ class TensorMethods:
     def clone(self, *, memory_format: memory_format | None = None) -> Tensor:
         """A copy through which gradients flow. As `torch.clone`."""
 
+    def coalesce(self) -> Tensor:
+        """`self`, of COO, with sorted indices and the sum of all values for one place. As `torch.Tensor.coalesce`."""
+
+    def col_indices(self) -> Tensor:
+        """The column of each element (*B, n). As `torch.Tensor.col_indices`."""
+
     def conj(self) -> Tensor:
         """The complex conjugate; a real tensor itself. As `torch.conj`, but computed at once."""
 
@@ -564,6 +573,9 @@ class TensorMethods:
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """The cross products of vectors of length 3 along `dim`, the first of that size if None. As `torch.cross`."""
 
+    def crow_indices(self) -> Tensor:
+        """Where each row begins, and the end of the last (*B, m + 1). As `torch.Tensor.crow_indices`."""
+
     def cuda(self, device: Device = None, non_blocking: _bool = False, memory_format: memory_format | None = None) -> Tensor:
         """`self` on a GPU, the current one if none is named. As `torch.Tensor.cuda`. AssertionError where there is none."""
 
@@ -595,7 +607,7 @@ class TensorMethods:
         """In-place form of `deg2rad`."""
 
     def dense_dim(self) -> _int:
-        """The number of dims: all are dense. As `torch.Tensor.dense_dim`."""
+        """The number of dims that are stored whole; all of a strided tensor. As `torch.Tensor.dense_dim`."""
 
     def det(self) -> Tensor:
         """The determinant of square matrices. As `torch.linalg.det`."""
@@ -937,6 +949,9 @@ class TensorMethods:
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of `input` along `dim` that `index` lists. As `torch.index_select`. IndexError out of bounds."""
 
+    def indices(self) -> Tensor:
+        """The indices (sparse dims, n) of a coalesced COO tensor. As `torch.Tensor.indices`. RuntimeError otherwise."""
+
     def inner(self, other: Tensor) -> Tensor:
         """Products summed over the last dims of both. As `torch.inner`."""
 
@@ -951,6 +966,9 @@ class TensorMethods:
 
     def inverse(self) -> Tensor:
         """The inverse of square matrices. As `torch.linalg.inv`. LinAlgError for a singular matrix."""
+
+    def is_coalesced(self) -> _bool:
+        """Whether the indices of a COO tensor are known to be sorted, and to differ. As `torch.Tensor.is_coalesced`."""
 
     def is_complex(self) -> _bool:
         """Whether the dtype is a complex one. As `torch.is_complex`."""
@@ -1000,8 +1018,14 @@ class TensorMethods:
     def is_signed(self) -> _bool:
         """Whether the dtype has negative numbers. As `torch.is_signed`."""
 
-    is_sparse: _bool
-    is_sparse_csr: _bool
+    @property
+    def is_sparse(self) -> _bool:
+        """Whether the layout is COO. As `torch.Tensor.is_sparse`."""
+
+    @property
+    def is_sparse_csr(self) -> _bool:
+        """Whether the layout is CSR. As `torch.Tensor.is_sparse_csr`."""
+
     is_vulkan: _bool
     @property
     def is_xla(self) -> _bool:
@@ -1059,7 +1083,7 @@ class TensorMethods:
 
     @property
     def layout(self) -> _layout:
-        """`strided`. As `torch.Tensor.layout`."""
+        """How elements are stored: `strided`, or a sparse layout. As `torch.Tensor.layout`."""
 
     def lcm(self, other: Tensor) -> Tensor:
         """The least common multiple."""
@@ -1359,7 +1383,7 @@ class TensorMethods:
 
     @property
     def nbytes(self) -> _int:
-        """Bytes in all elements. As `torch.Tensor.nbytes`."""
+        """Bytes in all elements. As `torch.Tensor.nbytes`. RuntimeError for a sparse tensor."""
 
     def ndimension(self) -> _int:
         """The number of dims. As `torch.Tensor.dim`."""
@@ -1601,6 +1625,9 @@ class TensorMethods:
     def resize_as_(self, the_template: Tensor, memory_format: memory_format | None = None) -> Tensor:
         """`resize_` to the sizes of another tensor. As `torch.Tensor.resize_as_`."""
 
+    def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
+        """`sparse_resize_` to the shape of another COO tensor. As `torch.resize_as_sparse_`."""
+
     def resolve_conj(self) -> Tensor:
         """`input`: conjugation is never put off. As `torch.resolve_conj`."""
 
@@ -1625,6 +1652,9 @@ class TensorMethods:
 
     def round_(self, *, decimals: _int = 0) -> Tensor:
         """In-place form of `round`."""
+
+    def row_indices(self) -> Tensor:
+        """The row of each element (*B, n). As `torch.Tensor.row_indices`."""
 
     def rsqrt(self) -> Tensor:
         """1 / sqrt(input)."""
@@ -1735,6 +1765,9 @@ class TensorMethods:
     def slogdet(self) -> return_types.slogdet:
         """(sign, logabsdet) of the determinant. As `torch.slogdet`."""
 
+    def smm(self, mat: Tensor) -> Tensor:
+        """The product of a sparse and a strided matrix, as a sparse tensor of all its elements. As `torch.smm`."""
+
     def softmax(self, dim: _int, dtype: dtype | None = None) -> Tensor:
         """exp(input) normalized to sum 1 along `dim`, in `dtype` if given. As `torch.softmax`."""
 
@@ -1751,7 +1784,16 @@ class TensorMethods:
         """(values, indices) in order along `dim`; equal elements keep their order. As `torch.sort`."""
 
     def sparse_dim(self) -> _int:
-        """0: no dim is sparse. As `torch.Tensor.sparse_dim`."""
+        """The number of dims that have indices; 0 of a strided tensor. As `torch.Tensor.sparse_dim`."""
+
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The elements of `self` where the sparse `mask` has elements. As `torch.Tensor.sparse_mask`."""
+
+    def sparse_resize_(self, size: Sequence[_int], sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Give a COO tensor another shape, larger where it has elements. As `torch.Tensor.sparse_resize_`."""
+
+    def sparse_resize_and_clear_(self, size: Sequence[_int], sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Give a COO tensor another shape, and no elements. As `torch.Tensor.sparse_resize_and_clear_`."""
 
     def split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Pieces along `dim`: of `split_size` each (the last may be smaller), or of the sizes listed. As `torch.split`."""
@@ -1776,6 +1818,9 @@ class TensorMethods:
 
     def squeeze_(self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
         """In-place form of `squeeze`: `self` shows the same memory in that shape."""
+
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Number | complex = 1, alpha: Number | complex = 1) -> Tensor:
+        """beta * input + alpha * (mat1 @ mat2) of sparse `input` and `mat1`, sparse. As `torch.sspaddmm`."""
 
     @overload
     def std(self, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False) -> Tensor:
@@ -1884,7 +1929,29 @@ class TensorMethods:
     def to(self, other: Tensor, /, non_blocking: _bool = False, copy: _bool = False, *, memory_format: memory_format | None = None) -> Tensor: ...
 
     def to_dense(self, dtype: dtype | None = None, *, masked_grad: _bool | None = None) -> Tensor:
-        """`tensor`, which is dense. As `torch.Tensor.to_dense`."""
+        """The strided tensor of the same values; gradients flow to the elements that are stored. As in PyTorch."""
+
+    def to_sparse(self, sparse_dim: _int | _layout | None = None, *, layout: _layout | None = None, blocksize: _int | Sequence[_int] | None = None, dense_dim: _int | None = None) -> Tensor:
+        """A sparse tensor of the elements that are not zero, in `layout` (COO by default). As `torch.Tensor.to_sparse`.
+
+        sparse_dim: the number of dims, from the first, that have indices; the rest are dense, stored whole. RuntimeError
+        for a number out of range, and for a block size that does not divide the matrix.
+        """
+
+    def to_sparse_bsc(self, blocksize: _int | Sequence[_int], dense_dim: _int | None = None) -> Tensor:
+        """`self` in CSC of dense blocks. As `torch.Tensor.to_sparse_bsc`. RuntimeError unless they fit."""
+
+    def to_sparse_bsr(self, blocksize: _int | Sequence[_int], dense_dim: _int | None = None) -> Tensor:
+        """`self` in CSR of dense blocks. As `torch.Tensor.to_sparse_bsr`. RuntimeError unless they fit."""
+
+    def to_sparse_coo(self) -> Tensor:
+        """`self` in COO. As `torch.Tensor.to_sparse_coo`."""
+
+    def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor:
+        """`self`, a matrix or a batch of them, in CSC: column by column. As `torch.Tensor.to_sparse_csc`."""
+
+    def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor:
+        """`self`, a matrix or a batch of them, in CSR: row by row. As `torch.Tensor.to_sparse_csr`."""
 
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> return_types.topk:
         """(values, indices) of the `k` largest (or smallest) elements along `dim`. As `torch.topk`.
@@ -1997,6 +2064,12 @@ class TensorMethods:
 
     def untyped_storage(self) -> UntypedStorage:
         """The memory behind the tensor. As `torch.Tensor.untyped_storage`."""
+
+    def values(self) -> Tensor:
+        """The values that are stored: a view, through which gradients flow. As `torch.Tensor.values`.
+
+        RuntimeError for a tensor that is not sparse, and for a COO tensor that is not coalesced.
+        """
 
     @overload
     def var(self, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False) -> Tensor:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import state, tape
+from eager.core import sparse, state, tape
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import current_interpreter
 from eager.core.layouts import laid_out
-from eager.core.placed import Placed, filled, is_elsewhere
+from eager.core.placed import Placed, data_of, filled, is_elsewhere
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.language import E
@@ -54,6 +55,8 @@ def seeds(outputs: Sequence[Tensor], gradients: Any) -> list[Tensor]:
             g = Tensor._wrap(filled(shape, dtype, 1, output._d))
         elif not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+        elif is_sparse(output):  # of which the values have the history
+            g = sparse.hooks["in_pattern"](g, output._d)
         elif g._d.shape != output._d.shape:
             raise RuntimeError(
                 f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
@@ -87,7 +90,7 @@ def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> N
         with set_grad_enabled(False):
             current_interpreter().assign(old, E.add(old, g), "add")
     else:
-        old._add_gradient(g._array())
+        old._add_gradient(data_of(g))
     found = hooks.hooks_of(node)
     if found is not None:
         found.has_accumulated(node)
@@ -117,7 +120,13 @@ def backward(
         if any(isinstance(t, Tensor) and t._n is None for t in inputs):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     keep = bool(create_graph if retain_graph is None else retain_graph)
-    current_interpreter().backward(outputs, cotangents, inputs, create_graph, keep)
+    inputs = inputs if inputs is None else tuple(map(_values, inputs))
+    current_interpreter().backward(tuple(map(_values, outputs)), cotangents, inputs, create_graph, keep)
+
+
+def _values(x: Any) -> Any:
+    """What has the history of `x`: the values of a sparse tensor, any other itself."""
+    return x._d.values if isinstance(x, Tensor) and is_sparse(x) else x
 
 
 def grad(
@@ -149,13 +158,16 @@ def grad(
     for t in inputs:
         node_of(t)
     keep = bool(create_graph if retain_graph is None else retain_graph)
-    found = current_interpreter().gradients(outputs, cotangents, inputs, create_graph, keep)
+    with_history = [tuple(map(_values, tensors)) for tensors in (outputs, inputs)]
+    found = current_interpreter().gradients(with_history[0], cotangents, with_history[1], create_graph, keep)
     result = []
     for i, (tensor, g) in enumerate(zip(inputs, found, strict=True)):
         if isinstance(g, list):
             g = g[tensor.output_nr]
         if g is None and materialize_grads:
             g = Tensor._wrap(filled(tensor._d.shape, tensor._dtype(), 0, tensor._d))
+        if g is not None and isinstance(tensor, Tensor) and is_sparse(tensor):
+            g = sparse.hooks["gradient"](tensor._d, g)
         if g is None and not allow_unused:
             raise RuntimeError(UNUSED.format(index=i))
         result.append(g)

@@ -9,6 +9,7 @@ from eager.core.devices import CPU, device
 from eager.core.interpreter import current_interpreter
 from eager.core.meta import NO_DATA, Meta
 from eager.core.placed import is_elsewhere, is_placed, put
+from eager.core.sparse import ON_CPU, is_sparse
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 
@@ -23,6 +24,8 @@ def transferred(t: Tensor, where: device) -> Tensor:
     source = t.device
     if where is source:
         return t
+    if is_sparse(t):
+        raise NotImplementedError(ON_CPU)
     if not current_interpreter().immediate and (moved := current_interpreter().moved(t, where)) is not None:
         return moved
     if source.type == "meta":

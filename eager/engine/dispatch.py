@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import tape
+from eager.core import sparse, tape
 from eager.core.devices import META
 from eager.core.dtypes import type_name
 from eager.core.grad_mode import GradMode
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.meta import Meta, NoDataError
 from eager.core.placed import Placed, common_device, data_of, run
+from eager.core.sparse import SparseOperandError
 from eager.core.state import anomaly, grad_enabled, saved_hooks
 from eager.core.tensor import SEALED_SAVE, Sealed, Tensor
 from eager.core.views import note_view
@@ -37,7 +38,11 @@ double_ops: Any = None  # codegen.GeneratedOps for float64, set by eager.engine.
 
 def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """Run `op` on Tensors and Python scalars."""
-    return current_interpreter().apply(op, operands, params)
+    try:
+        return current_interpreter().apply(op, operands, params)
+    except SparseOperandError:
+        form = sparse.hooks["apply"]
+    return form(op, operands, params)
 
 
 def apply_operator(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -89,6 +94,8 @@ def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         op.rule.infer(op, [aval_of(a) for a in arrays], params)
     except NoDataError:
         return _elsewhere(op, operands, params)
+    except SparseOperandError:
+        raise  # to `apply`, without a note
     except Exception as error:
         error.add_note(f"in {call_text(op, operands)}")
         raise

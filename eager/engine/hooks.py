@@ -13,6 +13,7 @@ from typing import Any, final
 
 from eager.core import tape
 from eager.core.interpreter import IMMEDIATE, current_interpreter
+from eager.core.placed import data_of
 from eager.core.tensor import Tensor
 from graphc.ops.rules import torch_name
 
@@ -62,7 +63,7 @@ class Hooked:
 
     def incoming_arrays(self, g: Any) -> Any:
         """`incoming` for arrays."""
-        return each(Tensor._array, self.incoming(each(Tensor._wrap, g)))
+        return each(data_of, self.incoming(each(Tensor._wrap, g)))
 
     def incoming(self, g: Any) -> Any:
         """The gradient that has arrived or the list of those of several outputs, as hooks before the node leave it."""
@@ -87,7 +88,7 @@ class Hooked:
             shares = self.leaving(node, each(Tensor._wrap, tape.shares(node, g)), each(Tensor._wrap, g))
             for parent, share in zip(node[tape.PARENTS :], shares, strict=True):
                 if parent is not None and share is not None:
-                    tape.give(parent, share._array(), heap)
+                    tape.give(parent, data_of(share), heap)
         else:
             node[tape.ABOUT].on_arrays(node, g, heap)
         self.has_accumulated(node)

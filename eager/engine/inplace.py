@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import state, tape
+from eager.core import sparse, state, tape
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.placed import data_of, is_placed
+from eager.core.sparse import is_sparse
 from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor, check_in_place
 from eager.core.ufunc_writes import write_apart
@@ -43,6 +44,8 @@ def assign(target: Tensor, value: Tensor, name: str, where: Tensor | None = None
     RuntimeError: `target` is a leaf that requires grad, the shapes differ, or the dtype cannot be cast back.
     """
     check_in_place(target)
+    if is_sparse(target) or is_sparse(value):
+        return sparse.hooks["assign"](target, value, name)
     interpreter = current_interpreter()
     if interpreter.replace(target, value):
         return target
@@ -234,7 +237,7 @@ def in_place(name: str) -> Callable[..., Tensor]:
         if len(operands) >= len(op.args) > 0:
             raise TypeError(_TOO_MANY.format(name=name, takes=len(op.args) - 1 or "no", given=len(operands)))
         # what the gradient needs of the old value must survive the write
-        source = copied(self) if grad_enabled() else self
+        source = copied(self) if grad_enabled() and not is_sparse(self) else self
         try:
             value = getattr(E, name)(source, *operands)
         except NotImplementedError:  # of the kernel, which PyTorch asks last

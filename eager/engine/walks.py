@@ -15,6 +15,7 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import on_arrays
+from eager.core.sparse import Sparse
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.anomaly import explained
@@ -166,7 +167,7 @@ class Carried(NamedTuple):
 
 
 def _copied(g: Any) -> Any:
-    return hooks.each(lambda d: Tensor._wrap(np.array(d)), g)
+    return hooks.each(lambda d: Tensor._wrap(d if d.__class__ is Sparse else np.array(d)), g)
 
 
 ARRAYS = Carried(Tensor._array, hooks.Hooked.incoming_arrays, _copied, _arrays_on)
@@ -217,6 +218,6 @@ def with_node(array: Any, node: tape.Node | None) -> Tensor | None:
 
 def check_nan(node: tape.Node, number: int, d: Tensor) -> None:
     """Raise RuntimeError if `d`, what `node` gives its parent `number`, has a nan."""
-    array = d._known()
+    array = (d._d.values if d._d.__class__ is Sparse else d)._known()
     if array.dtype.kind in "fc" and np.isnan(array).any():
         raise RuntimeError(f"Function '{tape.name_of(node)}' returned nan values in its {number}th output.")

@@ -40,7 +40,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
         found = E.index(rows, E.index(order, first, spec=(0,)), spec=(0,))
         return _results(input, "_unique2" if axis is None else "unique_dim", axis, found, rank, counts,
                         return_inverse, return_counts)  # fmt: skip
-    array = input._values("unique")
+    array = input._values_for("unique")
     if axis is not None and not shape[axis]:
         found, inverse, counts = array, np.zeros(0, np.int64), np.zeros(0, np.int64)
     else:
@@ -87,7 +87,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
         first, counts, inside = runs(starts(lines), "unique_consecutive")
         found = E.index(lines, first, spec=(0,))
         return _results(input, "unique_consecutive", axis, found, inside, counts, return_inverse, return_counts)
-    array = input._values("unique_consecutive")
+    array = input._values_for("unique_consecutive")
     rows: Any = array.reshape(-1) if axis is None else np.moveaxis(array, axis, 0)
     new = np.ones(len(rows), bool)
     differs: Any = rows[1:] != rows[:-1]
@@ -239,7 +239,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise RuntimeError("minlength should be >= 0")
     if unknown(input) and len(shape) == 1 and shape[0]:
         return _bincount(input, weights, minlength)
-    array = input._values("bincount")
+    array = input._values_for("bincount")
     if len(shape) != 1 or (array.size and array.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is None or not array.size:

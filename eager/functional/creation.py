@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.devices import META, check_device
+from eager.core.devices import CPU, META, check_device
+from eager.core.layouts import LAYOUTS, layout_of
 from eager.core.meta import Meta, is_meta
+from eager.core.sparse import ON_CPU, Sparse, is_sparse, not_implemented
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
@@ -63,6 +65,23 @@ def delivered(array: np.ndarray | Tensor, name: str, out: Tensor | None, layout:
     return out._show(made, name)
 
 
+def is_sparse_layout(layout: Any) -> bool:
+    """Whether `layout`, which may be None, is a sparse one."""
+    return layout is not None and getattr(layout, "name", None) in LAYOUTS
+
+
+def without_elements(
+    shape: tuple[int, ...], dtype: np.dtype, layout: Any, device: Any, requires_grad: bool, dense: int = 0
+) -> Tensor:
+    """A sparse tensor that holds nothing, the last `dense` dims of which have no indices."""
+    from eager.sparse.construction import zeros as nothing
+
+    if check_device(device) is not CPU:
+        raise NotImplementedError(ON_CPU)
+    made = nothing(shape, dtype, layout, dense)
+    return made.requires_grad_() if requires_grad else made
+
+
 # --- of a shape
 
 
@@ -111,7 +130,10 @@ def _constant(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: np
 def _filled(name: str, make: Callable[..., np.ndarray], what: str) -> Any:
     def function(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
                  device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
-        array = _constant(make, _shape(name, sizes, size), dtype_or(dtype, default_float(), name, out), device)
+        shape, wanted = _shape(name, sizes, size), dtype_or(dtype, default_float(), name, out)
+        if make is np.zeros and is_sparse_layout(layout):
+            return without_elements(shape, wanted, layout, device, requires_grad)
+        array = _constant(make, shape, wanted, device)
         return delivered(array, name, out, layout, device, requires_grad, pin_memory)
 
     function.__name__ = name
@@ -128,6 +150,8 @@ def empty(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any =
           memory_format: Any = None) -> Tensor:  # fmt: skip
     """Memory that is not set to anything. As `torch.empty`."""
     shape, wanted = _shape("empty", sizes, size), dtype_or(dtype, default_float(), "empty", out)
+    if is_sparse_layout(layout):
+        return without_elements(shape, wanted, layout, device, requires_grad)
     array = (
         _constant(np.empty, shape, wanted, device)
         if memory_format is None
@@ -190,6 +214,15 @@ def _like(name: str, make: Any, what: str) -> Any:
     def function(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                  pin_memory: bool = False, requires_grad: bool = False,
                  memory_format: Any = None) -> Tensor:  # fmt: skip
+        if layout is None and is_sparse(input):
+            layout = layout_of(input)
+        if is_sparse_layout(layout):
+            if make not in (np.zeros, np.empty):
+                raise not_implemented("fill_", Sparse(layout.name, (), ()))  # type: ignore[union-attr]
+            shape, dense = shape_of(input, name), len(input._d.shape) - input._d.sparse_dim if is_sparse(input) else 0
+            return without_elements(
+                tuple(shape), dtype_or(dtype, input._dtype(), name), layout, device, requires_grad, dense
+            )
         array = _laid_like(input, name, make, dtype, memory_format, device)
         return _beside(input, delivered(array, name, None, layout, _near(input, device), requires_grad, pin_memory))
 
@@ -205,6 +238,8 @@ def _near(like: Tensor, device: Any) -> Any:
 
 def _laid_like(input: Tensor, name: str, make: Any, dtype: Any, order: Any, device: Any) -> Any:
     shape = shape_of(input, name)
+    if is_sparse(input):
+        raise not_implemented("fill_", input._d)
     wanted, data, device = dtype_or(dtype, input._dtype(), name), input._d, _near(input, device)
     if check_device(device) is META or is_meta(input):
         return _constant(make, tuple(shape), wanted, device)
@@ -241,7 +276,10 @@ def _new(name: str, make: Any) -> Any:
     def method(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
                pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
         device = _near(self, device)
-        array = _constant(make, _shape(name, sizes, size), dtype_or(dtype, self._dtype(), name), device)
+        shape, wanted = _shape(name, sizes, size), dtype_or(dtype, self._dtype(), name)
+        if layout is None and is_sparse(self) and make is not np.ones:
+            return without_elements(shape, wanted, layout_of(self), device, requires_grad)
+        array = _constant(make, shape, wanted, device)
         return _beside(self, delivered(array, name, None, layout, device, requires_grad, pin_memory))
 
     method.__name__ = name

@@ -158,7 +158,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if valueless(mask):
         target, mask = (t if t._d.shape == shape else E.broadcast_to(t, shape=shape) for t in (input, mask))
         return filled_in_order(target, mask, E.reshape(source, shape=(numel(source._d.shape),)))
-    places = np.atleast_1d(np.broadcast_to(mask._values("masked_scatter"), shape)).nonzero()
+    places = np.atleast_1d(np.broadcast_to(mask._values_for("masked_scatter"), shape)).nonzero()
     count = len(places[0])
     if numel(source._d.shape) < count:
         raise RuntimeError("Number of elements of source < number of ones in mask")
@@ -227,7 +227,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         if not shape:
             input, mask = E.reshape(input, shape=(1,)), E.reshape(mask, shape=(1,))
         return chosen(input, mask, 0, "masked_select")
-    places = np.flatnonzero(np.broadcast_to(mask._values("masked_select"), shape))
+    places = np.flatnonzero(np.broadcast_to(mask._values_for("masked_select"), shape))
     if input._d.shape != shape:
         input = E.broadcast_to(input, shape=shape)
     return E.index(E.reshape(input, shape=(numel(shape),)), Tensor._wrap(places), spec=(0,))
@@ -263,7 +263,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
             return beside(Tensor._wrap(np.zeros((count, 0), np.int64)), input)
         places = nonzero_places(input, "nonzero")
         return tuple(places) if as_tuple else columns(places)
-    array = input._values("aten::nonzero")
+    array = input._values_for("aten::nonzero")
     if as_tuple:
         return tuple(Tensor._wrap(place) for place in np.atleast_1d(array).nonzero())
     return Tensor._wrap(np.ascontiguousarray(np.argwhere(array)))
@@ -281,7 +281,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         tensor = required(tensor, E.ge(tensor, 0), "Class values must be non-negative.")
         tensor = required(tensor, E.lt(tensor, num_classes), "Class values must be smaller than num_classes.")
     elif num_classes == -1 or not batched(tensor):
-        values = tensor._values("one_hot")
+        values = tensor._values_for("one_hot")
         if not values.size and num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         if values.size and values.min() < 0:

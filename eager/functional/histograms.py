@@ -29,7 +29,7 @@ def _extent(input: Tensor, name: str) -> tuple[float, float]:
     if unknown(input):
         least = E.amin(input, axis=tuple(range(len(input._d.shape))), keepdims=False)
         return float(number(least, name)), float(number(largest(input), name))
-    values = input._values(name)
+    values = input._values_for(name)
     return float(values.min()), float(values.max())
 
 

@@ -352,6 +352,6 @@ def _where_true(mask: Tensor, shape: tuple[int, ...], axis: int) -> list[Tensor]
     check_mask_shape(mask, shape, axis)
     if unknown(mask):
         return nonzero_places(mask, "mask") if mask._d.shape else [_zeros(mask)]
-    values = mask._values("mask")
+    values = mask._values_for("mask")
     places = values.nonzero() if values.ndim else (np.zeros(int(values), np.int64),)
     return [Tensor._wrap(place) for place in places]

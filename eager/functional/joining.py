@@ -236,7 +236,7 @@ def _cuts(given: Tensor) -> Any:
             "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but "
             f"got a tensor with {len(given._d.shape)} dims"
         )
-    return given._values("tensor_split", python=True).tolist()
+    return given._values_for("tensor_split", python=True).tolist()
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:

@@ -85,7 +85,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 # --- beta * input + alpha * product
 
 
-def _sum_of(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+def sum_of(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     if alpha != 1:
         product = E.mul(product, alpha)
     if beta != 0:
@@ -108,7 +108,7 @@ def weighted_sum(
     beta, alpha = number_of(beta, dtype), number_of(alpha, dtype)
     if input._d.shape != shape:
         input = E.expand(input, shape=shape)
-    return at_once(lambda x, *factors: _sum_of(x, product(*factors), beta, alpha), input, *operands)
+    return at_once(lambda x, *factors: sum_of(x, product(*factors), beta, alpha), input, *operands)
 
 
 def check_same_dtype(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
@@ -159,7 +159,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     input = input if input._d.shape == shape else E.expand(input, shape=shape)
     dtype = common_dtype(input, vec1, vec2)
     scale, factor = (_factor(name, value, dtype) for name, value in (("beta", beta), ("alpha", alpha)))
-    return at_once(lambda x, y, z: _sum_of(x, outer(y, z), scale, factor), input, vec1, vec2)
+    return at_once(lambda x, y, z: sum_of(x, outer(y, z), scale, factor), input, vec1, vec2)
 
 
 def _factor(name: str, value: Any, dtype: Any) -> Any:

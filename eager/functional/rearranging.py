@@ -124,7 +124,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     try:
         return E.index(flat, index, spec=(0,))
     except IndexError:
-        values = index._values("take")
+        values = index._values_for("take")
         outside = values[(values < -size) | (values >= size)]
         raise IndexError(
             f"out of range: tried to access index {int(outside[0])} on a tensor of {size} elements."

@@ -308,7 +308,7 @@ def _spread(repeats: Tensor, output_size: int | None) -> Tensor:
     if unknown(repeats):
         total = E.sum(E.cast(repeats, dtype=INT64), axis=(0,), keepdims=False)
         return spread(repeats, max(number(total, "repeat_interleave"), 0))
-    counts = repeats._values("repeat_interleave")
+    counts = repeats._values_for("repeat_interleave")
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
     if output_size not in (None, int(counts.sum())):

@@ -14,6 +14,7 @@ from eager.core.dtypes import to_numpy
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.meta import is_meta
 from eager.core.placed import is_elsewhere, is_placed
+from eager.core.sparse import hooks, is_sparse
 from eager.core.state import grad_enabled, note_write
 from eager.core.tensor import Tensor, check_in_place
 from eager.core.ufunc_writes import write, write_apart
@@ -60,6 +61,8 @@ def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
         note_write(array)
         return self
     check_in_place(self)
+    if isinstance(other, Tensor) and is_sparse(other) and not is_sparse(self):
+        return hooks["add_to"](self, other, alpha)
     return assign(self, arithmetic.add(self, other, alpha=alpha), "add")
 
 
@@ -164,7 +167,7 @@ def _filled(self: Tensor, value: Any, name: str) -> Tensor:
 
 def zero_(self: Tensor) -> Tensor:
     """Set every element to 0. As `torch.Tensor.zero_`."""
-    return _filled(self, 0, "zero")
+    return hooks["zero"](self) if is_sparse(self) else _filled(self, 0, "zero")
 
 
 def copy_(self: Tensor, src: Tensor, non_blocking: bool = False, *, _name: str = "copy") -> Tensor:
@@ -173,6 +176,8 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False, *, _name: str =
     check_in_place(self)
     _check_expands(source, target)
     recorded = grad_enabled() and (self._n is not None or src._n is not None)
+    if is_sparse(self) or is_sparse(src):
+        return assign(self, src, _name)
     if is_elsewhere(src) and not is_meta(src):
         src = transferred(src, self.device)
     if on_arrays(self) and not recorded:

@@ -73,7 +73,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     if valueless(A):
         info = beside(E.full(shape=tuple(A._d.shape[:-2]), value=0, dtype=INT32), A)
         return return_types.linalg_cholesky_ex(cholesky(A, upper=upper), info)
-    values = hermitian(Tensor._wrap(A._values("cholesky_ex")), upper)._array()
+    values = hermitian(Tensor._wrap(A._values_for("cholesky_ex")), upper)._array()
     info = minors(values) if values.size else np.zeros(values.shape[:-2], np.int32)
     if info.any() and check_errors:
         raise failure(INDEFINITE, info)
@@ -325,7 +325,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     """(LD, pivots, info) of symmetric (Hermitian) matrices, in LAPACK's format. As in PyTorch. Eager only."""
     shape = check_square(A, "torch.linalg.ldl_factor_ex")
     check_floating(A, "torch.linalg.ldl_factor_ex")
-    values = A._values("ldl_factor")
+    values = A._values_for("ldl_factor")
     factor = _lapack("trf", values, hermitian)
     found = np.zeros_like(values)
     pivots, info = np.zeros(shape[:-1], np.int32), np.zeros(shape[:-2], np.int32)
@@ -350,7 +350,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     check_matrix(B, "torch.linalg.ldl_solve", "B")
     check_same_dtype(LD, B, "torch.linalg.ldl_solve")
     factors, right = aligned(LD, B)
-    values, swaps = factors._values("ldl_solve"), pivots._values("ldl_solve")
+    values, swaps = factors._values_for("ldl_solve"), pivots._values_for("ldl_solve")
     swaps = np.broadcast_to(swaps, values.shape[:-1])
     solve = _lapack("trs", values, hermitian)
     found = np.empty_like(right._array())

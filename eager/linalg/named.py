@@ -164,7 +164,7 @@ def geqrf(input: Tensor) -> Any:
     if len(input._d.shape) < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     check_floating(input, "geqrf")
-    a, tau = np.linalg.qr(input._values("geqrf"), mode="raw")
+    a, tau = np.linalg.qr(input._values_for("geqrf"), mode="raw")
     return return_types.geqrf(Tensor._wrap(np.ascontiguousarray(np.swapaxes(a, -1, -2))), Tensor._wrap(tau))
 
 

@@ -258,7 +258,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
         rank = E.full(shape=tuple(rank._d.shape), value=0, dtype=np.dtype(np.int64))
     nothing, counts = Tensor._wrap(np.zeros(0, values._dtype())), Tensor._wrap(np.zeros(0, np.int64))
     full = (
-        (rank._values("lstsq", python=True) == min(m, n))
+        (rank._values_for("lstsq", python=True) == min(m, n))
         if driver == "gels" or (m > n and driver != "gelsy")
         else np.True_
     )

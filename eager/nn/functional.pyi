@@ -145,13 +145,14 @@ def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """Rows of weight (V, D) at input (*) of integers: (*, D). The row `padding_idx` gets no gradient. As in PyTorch.
 
-    Raises IndexError for an index outside [0, V). The gradient is dense, also with `sparse`.
+    Raises IndexError for an index outside [0, V). With `sparse`, the gradient of the weight is a sparse COO tensor.
     """
 
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = 'mean', sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None) -> Tensor:
     """The sum, mean or max of the rows of weight (V, D) in each bag: (bags, D). As `torch.nn.functional.embedding_bag`.
 
-    Bags are the rows of a 2-D input, or begin at `offsets` in a 1-D one. The gradient is dense, also with `sparse`.
+    Bags are the rows of a 2-D input, or begin at `offsets` in a 1-D one. With `sparse`, the gradient of the
+    weight is a sparse COO tensor.
     """
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:

@@ -16,9 +16,10 @@ from eager.optim.radam import RAdam
 from eager.optim.rmsprop import RMSprop
 from eager.optim.rprop import Rprop
 from eager.optim.sgd import SGD
+from eager.optim.sparse_adam import SparseAdam
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam",
-    "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils",
+    "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
 ]  # fmt: skip
 explain(__name__)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.optim.optimizer import Group, Optimizer, ParamsT, counter, decayed, kept, learning_rate, like, wide
+from eager.sparse.rows import at, put, totals
 
 
 class Adagrad(Optimizer):
@@ -14,6 +16,7 @@ class Adagrad(Optimizer):
 
     _settings = "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused"
     _checks = "lr lr_decay weight_decay initial_accumulator_value eps"
+    _takes_sparse = True
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
@@ -28,10 +31,18 @@ class Adagrad(Optimizer):
             remembered.update(step=counter(), sum=like(parameter, start))
         step, squares = remembered["step"], remembered["sum"]
         step.add_(1)
+        if is_sparse(grad) and group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         grad = decayed(grad, parameter, group)
         rate: Any = -learning_rate(group)
         if group["lr_decay"] != 0:
             rate = E.div(rate, E.add(E.mul(E.sub(wide(step), 1), group["lr_decay"]), 1))
+        if is_sparse(grad):
+            places, values = totals(grad)
+            put(squares, places, E.add(at(squares, places), E.mul(values, values)))
+            scale = E.add(E.sqrt(at(squares, places)), group["eps"])
+            put(parameter, places, E.add(at(parameter, places), E.mul(E.div(values, scale), rate)))
+            return
         squares.add_(E.mul(grad, grad))
         scale = E.add(E.sqrt(kept(squares, group)), group["eps"])
         parameter.add_(E.mul(E.div(grad, scale), rate))

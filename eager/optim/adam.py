@@ -30,6 +30,7 @@ class Adam(Optimizer):
         "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay"
     )
     _checks = "lr eps betas weight_decay"
+    _sparse_remedy = ", please consider SparseAdam instead"
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,

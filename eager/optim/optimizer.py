@@ -19,6 +19,7 @@ import numpy as np
 from eager.core.grad_mode import enable_grad, no_grad
 from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting, on_arrays
 from eager.core.placed import filled, is_elsewhere
+from eager.core.sparse import hooks, is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.crossing import transferred
 from eager.engine.language import E
@@ -48,6 +49,8 @@ class Optimizer:
 
     _settings = ""  # the arguments of `__init__` that are settings of the groups, in the order that they have there
     _checks = ""  # those that are checked, in that order
+    _takes_sparse = False  # whether gradients may be sparse
+    _sparse_remedy = ""  # what PyTorch's error says then
     _opt_called = False  # whether a step has been made: learning rate schedules ask for it
     _tables: dict[str, HookTable]
 
@@ -167,11 +170,18 @@ class Optimizer:
                 loss = closure()
         with enable_grad() if self.defaults.get("differentiable") else no_grad():
             for group in self.param_groups:
+                if hooks and not self._takes_sparse:
+                    self._refuse_sparse(group)
                 self._update(group)
         if not on_arrays():  # the settings are Python values like any other; the state may be made on the way
             what = f"whether {type(self).__name__} has the same state tensors"
             current_interpreter().guard(StateInUse(self), True, what)
         return loss
+
+    def _refuse_sparse(self, group: Group) -> None:
+        if any(p.grad is not None and is_sparse(p.grad) for p in group["params"]):
+            name = "Adam" if self._sparse_remedy else type(self).__name__  # AdamW, too
+            raise RuntimeError(f"{name} does not support sparse gradients{self._sparse_remedy}")
 
     def _run_step(self, arguments: tuple[Any, ...], keywords: dict[str, Any], step: Callable[..., Any]) -> Any:
         """`step(*arguments, **keywords)` with the hooks before and after it; the first argument is the optimizer."""
@@ -420,6 +430,8 @@ def kept(value: Tensor, group: Group) -> Tensor:
 def _fitted(name: Any, value: Any, parameter: Tensor | None) -> Any:
     """Loaded state: tensors are copied, in the parameter's dtype unless they count steps."""
     if isinstance(value, Tensor):
+        if is_sparse(value):
+            return E.clone(value)
         if parameter is not None and name != "step" and parameter._dtype().kind == "f":
             return transferred(E.cast(value.detach(), dtype=parameter._dtype()).clone(), parameter.device)
         return value.detach().clone()

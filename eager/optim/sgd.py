@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from eager.core.interpreter import current_interpreter
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.optim.optimizer import Group, Optimizer, ParamsT, learning_rate, zeros
+from graphc.errors import SPARSE_MOMENTUM, CaptureError
 
 
 class SGD(Optimizer):
@@ -16,6 +18,7 @@ class SGD(Optimizer):
 
     _settings = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
     _checks = "lr momentum weight_decay"
+    _takes_sparse = True
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-3,
@@ -49,6 +52,8 @@ class SGD(Optimizer):
     def _direction(self, parameter: Tensor, grad: Tensor, group: Group) -> Tensor:
         momentum = group["momentum"]
         remembered = self.state[parameter]
+        if is_sparse(grad):
+            return _sparse_direction(grad, group, remembered)
         buffer = remembered.get("momentum_buffer")
         if buffer is None:
             # the first step takes another path than the rest
@@ -60,3 +65,17 @@ class SGD(Optimizer):
             buffer.mul_(momentum)
             buffer.add_(E.mul(grad, 1 - group["dampening"]))
         return E.add(grad, E.mul(buffer, momentum)) if group["nesterov"] else buffer
+
+
+def _sparse_direction(grad: Tensor, group: Group, remembered: dict[str, Any]) -> Tensor:
+    """`SGD._direction` of a sparse gradient: the buffer is sparse, too, and has more elements with each step."""
+    if current_interpreter().capturing:
+        raise CaptureError(SPARSE_MOMENTUM)
+    momentum, buffer = group["momentum"], remembered.get("momentum_buffer")
+    if buffer is None:
+        buffer = E.clone(grad)
+    else:
+        news = E.add(E.mul(buffer, momentum), E.mul(grad, 1 - group["dampening"]))
+        buffer = news.coalesce()  # type: ignore[attr-defined]  # else it would grow with each step
+    remembered["momentum_buffer"] = buffer
+    return E.add(grad, E.mul(buffer, momentum)) if group["nesterov"] else buffer

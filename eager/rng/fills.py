@@ -11,6 +11,7 @@ from eager.core import dtypes
 from eager.core.devices import check_device
 from eager.core.layouts import memory_order
 from eager.core.limits import finfo
+from eager.core.sparse import is_sparse, not_implemented
 from eager.core.tensor import Tensor, check_in_place
 from eager.engine.crossing import transferred
 from eager.engine.inplace import assign
@@ -168,6 +169,8 @@ def _like(
     if options.get("device") is None:
         options["device"] = input.device
     function, fill = LIKE[name]
+    if is_sparse(input):
+        raise not_implemented(fill.__name__, input._d)
     order, dtype = memory_order(input), dtype or input.dtype
     if order is None:
         return function(*bounds, tuple(input._d.shape), dtype=dtype, requires_grad=requires_grad, **options)

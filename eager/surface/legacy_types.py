@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.conversion import cast_to
 from eager.engine.language import E
@@ -109,7 +110,7 @@ def dtype_of_type(kind: Any) -> Any:
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, "torch.FloatTensor"; with `dtype`, the tensor in it. As `torch.Tensor.type`."""
     if dtype is None:
-        return f"torch.{torch_name(self._dtype())}Tensor"
+        return f"torch.{'sparse.' if is_sparse(self) else ''}{torch_name(self._dtype())}Tensor"
     if not isinstance(dtype, dtypes.dtype):
         dtype = dtype_of_type(dtype)
     return cast_to(self, dtype)

@@ -41,6 +41,7 @@ BOTH = {
     "matrix_exp norm matrix_power orgqr ormqr pinverse qr slogdet solve svd symeig triangular_solve",
     "rng.functions": "multinomial",
     "signal.spectral": "stft istft",
+    "sparse.reductions": "resize_as_sparse_ smm sspaddmm",
 }
 # torch.<name>(...) only
 FUNCTIONS = {
@@ -94,8 +95,12 @@ FUNCTIONS = {
     "signal.spectral": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     "surface.printing": "set_printoptions get_printoptions",
     "core.limits": "finfo iinfo",
-    "core.layouts": "channels_last channels_last_3d contiguous_format layout memory_format preserve_format sparse_coo "
-    "sparse_csr strided",
+    "core.layouts": "channels_last channels_last_3d contiguous_format layout memory_format preserve_format sparse_bsc "
+    "sparse_bsr sparse_coo sparse_csc sparse_csr strided",
+    "sparse.construction": "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor "
+    "sparse_csc_tensor sparse_csr_tensor",
+    "sparse.products": "spmm=matmul dsmm=matmul",
+    "sparse.reductions": "hspmm",
     "storage": "TypedStorage UntypedStorage",
     "surface.legacy_types": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor "
     "IntTensor LongTensor ShortTensor set_default_tensor_type",
@@ -162,7 +167,11 @@ METHODS = {
     "storage": "__deepcopy__=deepcopy __reduce__=reduced dim_order untyped_storage storage data_ptr is_set_to set_ "
     "apply_ map_ map2_ const_data_ptr=data_ptr",
     "surface.placement": "cpu cuda xpu get_device pin_memory is_pinned",
-    "core.layouts": "element_size dense_dim sparse_dim to_dense",
+    "core.layouts": "element_size",
+    "sparse.access": "indices values _indices _values _nnz=nnz crow_indices col_indices ccol_indices row_indices "
+    "is_coalesced coalesce _coalesced_ sparse_dim dense_dim",
+    "sparse.conversion": "to_dense to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr to_sparse_bsc",
+    "sparse.reductions": "sparse_mask sparse_resize_ sparse_resize_and_clear_",
     "nn.functions.activation": "hardshrink prelu",
     "surface.legacy_types": "new type=type_ __init__=construct",
     "surface.printing": "__repr__=tensor_text",
@@ -176,7 +185,8 @@ PROPERTIES = {
     "engine.grad_fn": "grad_fn",
     "functional.shapes": "T=reversed_dims mT=matrix_transpose",
     "functional.complexes": "real imag H=matrix_adjoint mH=adjoint",
-    "core.layouts": "layout=layout_of itemsize=element_size nbytes",
+    "core.layouts": "layout=layout_of is_sparse=is_coo is_sparse_csr=is_csr itemsize=element_size",
+    "sparse.access": "nbytes",
     "engine.hooks": "retains_grad",
     "core.meta": "is_meta",
     "core.views": "_base=base_of",
@@ -201,22 +211,19 @@ ALIASES = {
 # what is the same of every tensor here
 ALIKE = {
     **dict.fromkeys(
-        "is_sparse is_quantized is_mkldnn is_nested is_mps is_vulkan is_ipu is_hpu "
-        "is_sparse_csr".split(), False,
+        "is_quantized is_mkldnn is_nested is_mps is_vulkan is_ipu is_hpu".split(), False,
     ),
     "__array_priority__": 1000,
 }  # fmt: skip
 # methods of PyTorch's Tensor that are missing here: `eager.core.missing` says why
 MISSING_METHODS = (
-    "as_subclass ccol_indices chalf coalesce col_indices crow_indices dequantize grad_dtype hash_tensor "
-    "index indices int_repr ipu is_coalesced is_distributed is_maia is_mtia is_shared module_load mtia "
-    "name q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme "
-    "record_stream reinforce resize resize_as resize_as_sparse_ row_indices share_memory_ smm sparse_mask "
-    "sparse_resize_ sparse_resize_and_clear_ sspaddmm storage_type to_mkldnn to_padded_tensor to_sparse "
-    "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values volatile "
+    "as_subclass chalf dequantize grad_dtype hash_tensor index int_repr ipu is_distributed is_maia is_mtia "
+    "is_shared module_load mtia name q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+    "q_zero_point qscheme record_stream reinforce resize resize_as share_memory_ storage_type to_mkldnn "
+    "to_padded_tensor volatile "
 )
 SUBMODULES = frozenset(
     "__config__ _dynamo _tensor_str accelerator amp autograd backends compiler cpu cuda distributed distributions fft "
-    "func hub jit library linalg masked mps multiprocessing nn optim profiler random return_types signal special "
-    "testing types utils version xpu".split()
+    "func hub jit library linalg masked mps multiprocessing nn optim profiler random return_types signal sparse "
+    "special testing types utils version xpu".split()
 )  # fmt: skip

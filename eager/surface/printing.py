@@ -14,6 +14,7 @@ from eager.core.dtypes import BY_NUMPY
 from eager.core.interpreter import current_interpreter
 from eager.core.meta import is_meta
 from eager.core.placed import is_placed
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from graphc.ops.dtypes import BOOL, FLOAT32, INT64, SHORT_NAMES, complex_of, default_float
 
@@ -83,6 +84,10 @@ def tensor_text(t: Tensor) -> str:
         shown = ["device='meta'", f"size={data.shape}"]
         shown += [] if t._dtype() == default_float() else [f"dtype={BY_NUMPY[t._dtype()]}"]
         return _with_suffixes(prefix + "...", [*shown, *_history(t)], len(prefix))
+    if is_sparse(t):
+        from eager.sparse.text import sparse_text
+
+        return sparse_text(t, _shown_text, _history(t), _with_suffixes)
     if data.__class__ is not np.ndarray and (text := data.text()) is not None:
         return text
     if data.__class__ is not np.ndarray and data.captured:
@@ -93,9 +98,12 @@ def tensor_text(t: Tensor) -> str:
     if array is None:
         kind = f"{SHORT_NAMES[t._dtype()]}[{','.join(map(str, data.shape))}]"
         return f"{prefix}<{kind} traced>)"
+    return _with_suffixes(prefix + _shown_text(array, len(prefix)), _suffixes(t, array), len(prefix))
+
+
+def _shown_text(array: np.ndarray, indent: int) -> str:
     # bfloat16 prints as the float32 numbers that it holds
-    shown = array.astype(FLOAT32) if array.dtype.kind == "V" else array
-    return _with_suffixes(prefix + _array_text(shown, len(prefix)), _suffixes(t, array), len(prefix))
+    return _array_text(array.astype(FLOAT32) if array.dtype.kind == "V" else array, indent)
 
 
 def _suffixes(t: Tensor, array: np.ndarray) -> list[str]:

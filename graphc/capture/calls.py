@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from graphc.capture.tree import children, tensors_of
 from graphc.ir import Ref
@@ -46,7 +47,7 @@ def call_of(
 
 def _template(tree: Any, inputs: Iterator[int]) -> Any:
     """`tree` with Refs in place of tensors; containers become such as a text has."""
-    if isinstance(tree, Tensor):
+    if isinstance(tree, Tensor) and not is_sparse(tree):
         return Ref(next(inputs))
     inside = children(tree)
     if inside is None:

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from eager.core import tape
 from eager.core.grad_mode import set_grad_enabled
+from eager.core.sparse import is_sparse
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine import hooks, walks
+from eager.sparse.rows import gradient_of_rows
 from graphc import errors
 from graphc.autodiff import Custom, pullback
 from graphc.capture.hooks import Hooks
 from graphc.capture.location import user_line
 from graphc.capture.sources import Argument, Effect, GradOf, History, PastOf
+from graphc.capture.state.places import Change
 from graphc.capture.storage.inputs import overlapping
+from graphc.capture.tree import tensors_of
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.structure import CUSTOM, emit
 from graphc.ops import OPS, Op
@@ -62,6 +66,7 @@ class Autograd:
         self._retained: dict[int, Tensor] = {}  # node -> the tensor, no leaf, whose `.grad` is filled, too
         self._past: list[tuple[Tensor, Symbol, bool]] = []  # gradients that go on to history from before the program
         self._behind: set[int] = set()  # leaves that those will reach
+        self._tables: dict[int, tuple[Tensor, Tensor]] = {}  # nodes of looked up rows -> (the table, the indices)
 
     # --- `.grad`
 
@@ -82,6 +87,8 @@ class Autograd:
             return getattr(tensor, "_g", None) if tensor._d.__class__ is not Symbol else None
         given = self._state.given(owner)
         grad = getattr(given, "_g", None)
+        if grad is not None and is_sparse(grad):
+            raise errors.CaptureError(errors.SPARSE_GRAD.format(used=user_line()))
         if isinstance(owner, Argument):
             tracer.concretization.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
         else:
@@ -111,6 +118,8 @@ class Autograd:
         numbers: dict[int, int] = {}
         tracer = self.tracer
         for key, (tensor, grad) in self._grads.items():
+            if grad is not None and is_sparse(grad):
+                continue  # see `sparse_gradients`
             owner = self._state.owner_of(tensor)
             final = None if grad is None else tracer.read(grad).id
             before = self._before.get(key)
@@ -151,7 +160,7 @@ class Autograd:
         found: dict[int, GradOf] = {}
         for tensor, grad in self._grads.values():
             owner = self._state.owner_of(tensor)
-            if grad is not None and owner is not None:
+            if grad is not None and not is_sparse(grad) and owner is not None:
                 found[id(grad)] = GradOf(owner)
         return found
 
@@ -169,7 +178,13 @@ class Autograd:
         for output in outputs:  # a leaf itself, perhaps, that nothing has used yet
             self.tracer.read(output)
         wrt = self._state.leaves if inputs is None else {i: t for t in inputs for i in self._nodes_of(t)}
-        grads = self._pullback(outputs, cotangents, list(wrt), create_graph, keep)
+        tables = {} if create_graph else self._tables_of(wrt)
+        aims = [i for i in wrt if i not in {k for weight, _ in tables.values() for k in self._ids_of(weight)}]
+        grads = self._pullback(outputs, cotangents, [*aims, *tables], create_graph, keep)
+        for id_, (weight, where) in tables.items():
+            if id_ in grads:
+                g = self.tracer.wrap(grads.pop(id_), False)
+                self._accumulate_sparse(weight, gradient_of_rows(where, g, tuple(weight._d.shape)))
         for id_, g in grads.items():
             tensor = wrt[id_]
             if inputs is None and not tensor.is_leaf:
@@ -178,6 +193,53 @@ class Autograd:
             self._accumulate(tensor, g, create_graph)
             if isinstance(tensor._n, list) and (found := hooks.hooks_of(tensor._n)):
                 found.call_accumulated(tensor)
+
+    # --- tables of which rows are looked up: their gradient is sparse
+
+    def looked_up(self, rows: Tensor, weight: Tensor, where: Tensor) -> None:
+        """See `eager.core.interpreter.Interpreter`."""
+        self._tables[self.tracer.read(rows).id] = weight, where
+
+    def _ids_of(self, leaf: Tensor) -> list[int]:
+        return [i for i, t in self._state.leaves.items() if t is leaf]
+
+    def _tables_of(self, wrt: Mapping[int, Tensor]) -> dict[int, tuple[Tensor, Tensor]]:
+        """The lookups in leaves among `wrt` that nothing else is computed from, by the node of their rows."""
+        if not self._tables:
+            return {}
+        leaves = {i: t for i, t in wrt.items() if t.is_leaf}
+        users: dict[int, set[int]] = {i: set() for i in leaves}
+        for id_ in self._state.recorded:
+            for source in self._builder.nodes[id_].inputs:
+                if source in users:
+                    users[source].add(id_)
+        whole = {id(leaves[i]) for i, found in users.items() if not found <= self._tables.keys()}
+        return {i: (w, where) for i, (w, where) in self._tables.items()
+                if id(w) not in whole and any(w is t for t in leaves.values())}  # fmt: skip
+
+    def _accumulate_sparse(self, weight: Tensor, g: Tensor) -> None:
+        old = self.get_grad(weight)
+        if old is None or is_sparse(old):
+            self.set_grad(weight, g if old is None else old + g)  # type: ignore[operator]
+        else:
+            with set_grad_enabled(False):
+                old.add_(g)  # type: ignore[attr-defined]
+
+    def sparse_gradients(self) -> list[Change]:
+        """What gives tensors from before the call their sparse `.grad`."""
+        found: list[Change] = []
+        for tensor, g in self._grads.values():
+            owner = self._state.owner_of(tensor)
+            if owner is None or g is None or not is_sparse(g):
+                continue
+            given = self._state.given(owner)
+            before = getattr(given, "_g", None)
+            if isinstance(owner, Argument):
+                find = functools.partial(_argument, owner.position)
+                found.append(Change("a sparse .grad", before, g, _put_gradient, find))
+            else:
+                found.append(Change("a sparse .grad", before, g, functools.partial(_put_gradient, given)))
+        return found
 
     def _accumulate(self, tensor: Tensor, g: Symbol, create_graph: bool) -> None:
         old, tracer = self.get_grad(tensor), self.tracer
@@ -418,6 +480,14 @@ class Autograd:
         id_ = self.tracer.read(tensor).id
         sources = {id_, *(i for h in self.history_of([id_]) for i in self._builder.nodes[h].inputs)}
         return not sources.isdisjoint(self._state.leaves)
+
+
+def _put_gradient(tensor: Tensor, grad: Tensor | None) -> None:
+    tensor._g = grad
+
+
+def _argument(position: int, given: Any) -> Tensor:
+    return list(tensors_of(given))[position]
 
 
 def _has_no_grad(tensor: Tensor) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, final
 import numpy as np
 
 from eager.core.interpreter import Interpreter, forwarding, interpreting
+from eager.core.sparse import SparseOperandError, is_sparse
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.dispatch import call_text
@@ -63,7 +64,7 @@ LOOPS: dict[str, Callable[..., Any]] = {}  # made of tracers: `graphc.capture.tr
 @forwarding({
     "mutation": "assign set_data show",
     "concretization": "guard is_constant lies_plainly number_written values_read values_shown window",
-    "autograd": "backward custom get_grad gradients has_leaves retain set_grad",
+    "autograd": "backward custom get_grad gradients has_leaves looked_up retain set_grad",
     "autograd.hooks": "hook hook_after",
     "numbers": "tensor_of",
     "placement": "device moved",
@@ -173,6 +174,8 @@ class Tracer(Interpreter):
         return symbol
 
     def _capture(self, tensor: Tensor) -> Symbol:
+        if is_sparse(tensor):
+            raise SparseOperandError  # to `apply` of eager, which takes it apart
         stand_in = self.state.stand_ins.get(id(tensor))
         if stand_in is not None:  # reached by itself, though it is an argument, too
             owner = self.state.owners[id(stand_in)]

@@ -1,6 +1,7 @@
 """Arguments and results as nests of tuples, lists, dicts, namedtuples and dataclasses, with tensors at the leaves.
 
-A leaf is a Tensor, a Number that is traced, a Slot, which stands for leaf number `index` of another tree, or a Kept.
+A leaf is a strided Tensor (a sparse one is a container of such), a Number that is traced, a Slot, which stands for leaf
+number `index` of another tree, or a Kept.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
+from eager.core.sparse import is_sparse, parts_of, with_parts
 from eager.core.tensor import Tensor
 from graphc.capture.number import Number
 from graphc.capture.state.snapshots import refill
@@ -39,18 +41,20 @@ class Kept:
 
 def is_leaf(x: Any) -> bool:
     """Whether `x` is a leaf."""
-    return isinstance(x, Tensor) or type(x) in (Number, Slot, Kept)
+    return (isinstance(x, Tensor) and not is_sparse(x)) or type(x) in (Number, Slot, Kept)
 
 
 def is_immutable(container: Any) -> bool:
     """Whether what a container holds can never change."""
-    return isinstance(container, (tuple, frozenset))
+    return isinstance(container, (tuple, frozenset, Tensor))
 
 
 def children(tree: Any) -> list[tuple[str, Any]] | None:
     """(name, value) of what a container holds; None for anything else."""
     if isinstance(tree, dict):
         return [(_name_of(key), value) for key, value in tree.items()]
+    if isinstance(tree, Tensor):
+        return parts_of(tree)
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return list(zip(tree._fields, tree, strict=True))  # type: ignore[attr-defined]
     if isinstance(tree, (tuple, list, deque, set, frozenset)):
@@ -68,6 +72,8 @@ def _name_of(key: Any) -> str:
 def rebuilt(tree: Any, values: Sequence[Any]) -> Any:
     """A container like `tree` that holds `values`."""
     kind = type(tree)
+    if isinstance(tree, Tensor):
+        return with_parts(tree, values)
     keys = list(map(_plain_key, tree)) if isinstance(tree, dict) else []
     if kind is dict:
         return dict(zip(keys, values, strict=True))

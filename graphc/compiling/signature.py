@@ -18,6 +18,7 @@ import numpy as np
 from eager.core.autocast import AutocastState, autocast_state
 from eager.core.devices import device
 from eager.core.placed import Placed, is_placed
+from eager.core.sparse import Sparse, is_sparse
 from eager.core.state import grad_enabled, made_in_inference
 from eager.core.tensor import Parameter, Tensor
 from eager.functional.buffers import is_of_elsewhere
@@ -109,8 +110,7 @@ class Signatures:
         described = _Described(key, tensors, [], {})
         for i, a in enumerate(args):
             c = a.__class__
-            if c is Tensor or c is Parameter:
-                d = a._d
+            if (c is Tensor or c is Parameter) and (d := a._d).__class__ is not Sparse:
                 key += (c, d.shape, d.dtype if d.__class__ is np.ndarray else located(d), a._n is None)
                 tensors.append(a)
             else:
@@ -129,7 +129,11 @@ class Signatures:
     def _add(self, value: Any, described: _Described, where: Where | None) -> None:
         """Append to what is `described` what tells `value` apart; `where` it is, if numbers there may vary."""
         key, tensors, containers, numbers = described
-        if isinstance(value, Tensor):
+        if isinstance(value, Tensor) and is_sparse(value):
+            key += (Sparse, value._d.layout, value._d.coalesced, value._d.shape)
+            for part in value._d.parts:
+                self._add(part, described, None)
+        elif isinstance(value, Tensor):
             data = value._d
             key += (type(value), data.shape, located(data) if is_placed(value) else value._dtype(), value._n is None)
             tensors.append(value)

@@ -26,6 +26,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     sharding,
     solving,
     sorting,
+    sparse,
     special,
     spectra,
     standardizing,

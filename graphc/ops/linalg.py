@@ -33,7 +33,7 @@ def _matmul(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
         raise NotImplementedError(f"\"{_product_kernel(x.ndim, y.ndim)}\" not implemented for 'Bool'")
     inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] != inner:
-        raise RuntimeError(_matmul_mismatch(x.shape, y.shape))
+        raise RuntimeError(matmul_mismatch(x.shape, y.shape))
     batch = broadcast_shapes([x.shape[:-2], y.shape[:-2]])
     return Aval(batch + x.shape[-2:-1] + (y.shape[-1:] if y.ndim > 1 else ()), x.dtype)
 
@@ -45,7 +45,7 @@ def _product_kernel(m: int, n: int) -> str:
     return "addmv_impl_cpu" if n == 1 else "addmm_impl_cpu_" if n == 2 or m < 3 else "bmm"
 
 
-def _matmul_mismatch(x: tuple[int, ...], y: tuple[int, ...]) -> str:
+def matmul_mismatch(x: tuple[int, ...], y: tuple[int, ...]) -> str:
     if len(x) == 1 and len(y) == 1:
         return (
             f"inconsistent tensor size, expected tensor [{x[0]}] and src [{y[0]}] to have the same number of "

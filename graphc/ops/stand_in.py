@@ -46,7 +46,7 @@ class StandIn:
 
     def counted(self, tensor: Any, purpose: str) -> Any:
         """The number that the shape of the result of `purpose` depends on."""
-        return tensor._values(purpose, python=True).item()
+        return tensor._values_for(purpose, python=True).item()
 
     def number(self, tensor: Any) -> Any:
         """The one element as a Python number that only a trace knows; None if it is known."""

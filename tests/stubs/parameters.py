@@ -28,6 +28,13 @@ BY_NAME: dict[str, str] = {
     **dict.fromkeys("rcond atol rtol tol".split(), "float | Tensor | None"),
     **dict.fromkeys("from_ to type1 type2".split(), "dtype"),
     **dict.fromkeys("a".split(), "Any"),
+    **dict.fromkeys(
+        "values crow_indices col_indices ccol_indices row_indices compressed_indices plain_indices".split(),
+        "Any",
+    ),
+    "sparse_coo_tensor.indices": "Any",
+    "blocksize": "int | Sequence[int]",
+    "sparse_dim": "int | layout | None",
     "device": "Device",
     "layout": "layout | None",
     "memory_format": "memory_format | None",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.grad_mode import no_grad
+from eager.core.sparse import is_sparse, not_implemented
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
@@ -53,6 +54,8 @@ def _check_dtype(input: Tensor) -> None:
 
 def _kept(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
     """Ones with probability 1 - p, else zeros."""
+    if is_sparse(like):
+        raise not_implemented("bernoulli_", like._d)
     kind = like._dtype()
     source = source_of(None, like)
     draw = lambda shape: source.bernoulli(shape, kind, 1 - p)
@@ -215,7 +218,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
               norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:  # fmt: skip
     """Rows of weight (V, D) at input (*) of integers: (*, D). The row `padding_idx` gets no gradient. As in PyTorch.
 
-    Raises IndexError for an index outside [0, V). The gradient is dense, also with `sparse`.
+    Raises IndexError for an index outside [0, V). With `sparse`, the gradient of the weight is a sparse COO tensor.
     """
     padding_idx = _padding_row(padding_idx, weight)
     _check_indices(input, "embedding")
@@ -224,6 +227,10 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     input = within(input, weight._d.shape[0], lambda wrong: IndexError(OUT_OF_RANGE))
     if max_norm is not None:
         _shortened(weight, input, max_norm, norm_type)
+    if sparse:
+        from eager.sparse.rows import look_up
+
+        return look_up(weight, input, padding_idx, scale_grad_by_freq)
     rows = E.index(weight, input, spec=(0,))
     if scale_grad_by_freq:
         rows = _unrare(rows, input, weight._d.shape[0])
@@ -240,7 +247,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                   padding_idx: int | None = None) -> Tensor:  # fmt: skip
     """The sum, mean or max of the rows of weight (V, D) in each bag: (bags, D). As `torch.nn.functional.embedding_bag`.
 
-    Bags are the rows of a 2-D input, or begin at `offsets` in a 1-D one. The gradient is dense, also with `sparse`.
+    Bags are the rows of a 2-D input, or begin at `offsets` in a 1-D one. With `sparse`, the gradient of the
+    weight is a sparse COO tensor.
     """
     ndim = len(shape_of(input, "embedding_bag"))
     if per_sample_weights is not None and per_sample_weights._d.shape != input._d.shape:
@@ -279,6 +287,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {ndim}")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
     if per_sample_weights is not None and mode != "sum":
@@ -323,8 +333,13 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     else:
         stops = starts[1:] if include_last_offset else np.append(starts[1:], count)
         inside, table = _members(starts[:-1] if include_last_offset else starts, stops)
-    return _bagged(weight, E.reshape(input, shape=(count,)), inside, table, mode, per_sample_weights,
-                   scale_grad_by_freq, padding_idx)  # fmt: skip
+    flat = E.reshape(input, shape=(count,))
+    looked_up = None
+    if sparse:
+        from eager.sparse.rows import look_up
+
+        looked_up = look_up(weight, flat, padding_idx, scale_grad_by_freq)
+    return _bagged(weight, flat, inside, table, mode, per_sample_weights, scale_grad_by_freq, padding_idx, looked_up)
 
 
 def _members(starts: np.ndarray, stops: np.ndarray) -> tuple[Tensor, np.ndarray]:
@@ -353,12 +368,14 @@ def _traced_members(offsets: Tensor, count: int, include_last_offset: bool) -> t
 
 @rounds_once
 def _bagged(weight: Tensor, input: Tensor, inside: Tensor, table: np.ndarray, mode: str, factors: Tensor | None,
-            scale_grad_by_freq: bool, padding_idx: int | None) -> Tensor:  # fmt: skip
+            scale_grad_by_freq: bool, padding_idx: int | None, looked_up: Tensor | None) -> Tensor:  # fmt: skip
+    # looked_up: the row of each index, if the gradient is to be sparse
     if not table.size:
         return E.mul(E.full(shape=(len(table), weight._d.shape[1]), value=0, dtype=weight._dtype()), 1)
     chosen = E.index(input, Tensor._wrap(table), spec=(0,))  # (bags, longest)
-    rows = E.index(weight, chosen, spec=(0,))
-    if scale_grad_by_freq:
+    source, places = (weight, chosen) if looked_up is None else (looked_up, Tensor._wrap(table))
+    rows = E.index(source, places, spec=(0,))
+    if scale_grad_by_freq and looked_up is None:
         flat = E.index(weight, input, spec=(0,))
         rows = E.index(_unrare(flat, input, weight._d.shape[0]), Tensor._wrap(table), spec=(0,))
     counted = inside

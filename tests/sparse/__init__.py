@@ -1,0 +1,1 @@
+"""Sparse tensors: against dense ones, against PyTorch, against SciPy, in both modes."""
