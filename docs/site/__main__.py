@@ -1,4 +1,4 @@
-"""Builds the site: `python -m docs.site` runs the tutorials and reports, and writes build/site/index.html.
+"""Builds the site: `python -m docs.site [build]` runs the tutorials and reports, and writes build/site/index.html.
 
 The pages are laid out in build/pages as they are in the repository, so that their links hold. A link that leads nowhere
 ends the build with an error.
@@ -9,57 +9,64 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from docs.site import gallery, notebooks, reference
 from docs.site.navigation import GALLERY, REFERENCE, TUTORIALS, listed, navigation
+from graphc.display.as_html import SCRIPT, STYLE
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ROOT / "build" / "pages"
 _SESSION = re.compile(r"^```python\n(?=>>> )", re.MULTILINE)  # Python's prompt: the highlighter has a name of its own for it
 
 
-def main() -> int:
-    """Lay out the pages, and build the site from them."""
+def main(folder: Path = ROOT / "build") -> int:
+    """Lay out the pages, and build the site from them. Returns an exit code."""
     try:
-        import nbformat
+        import nbclient  # noqa: F401
         from mkdocs.commands.build import build
         from mkdocs.config import load_config
     except ImportError as error:
         print(f"The site needs the extra `docs`: pip install -e '.[docs]' ({error})", file=sys.stderr)
         return 2
-    shutil.rmtree(PAGES, ignore_errors=True)
+    pages = folder / "pages"
+    shutil.rmtree(pages, ignore_errors=True)
+    for path, text in _written():
+        (pages / path).parent.mkdir(parents=True, exist_ok=True)
+        (pages / path).write_text(text, encoding="utf-8")
+    here = str(Path(__file__).parent / "mkdocs.yml")
+    build(load_config(here, docs_dir=str(pages), site_dir=str(folder / "site"), nav=navigation()))
+    print(f"open {folder / 'site' / 'index.html'}")
+    return 0
+
+
+def _written() -> Iterator[tuple[str, str]]:
+    """Every file of the site, by its path."""
+    import nbformat
+
     for page in listed():
         if (ROOT / page).exists() and "tutorials" not in page:
-            _write(page, _SESSION.sub("```pycon\n", (ROOT / page).read_text(encoding="utf-8")))
+            yield page, _SESSION.sub("```pycon\n", (ROOT / page).read_text(encoding="utf-8"))
+    yield "docs/graph.svg", (ROOT / "docs" / "graph.svg").read_text(encoding="utf-8")
+    yield "site.css", (Path(__file__).parent / "site.css").read_text(encoding="utf-8") + STYLE
+    yield "site.js", SCRIPT
     for name in TUTORIALS:
         print(f"running {name}", flush=True)
         notebook = notebooks.executed((ROOT / f"docs/tutorials/{name}.md").read_text(encoding="utf-8"), str(ROOT))
         download = f'\n<a class="md-button" href="{name}.ipynb" download>Download as a notebook</a>\n'
-        _write(f"docs/tutorials/{name}.md", notebooks.written(notebook) + download)
-        _write(f"docs/tutorials/{name}.ipynb", nbformat.writes(notebook))
+        yield f"docs/tutorials/{name}.md", notebooks.written(notebook) + download
+        yield f"docs/tutorials/{name}.ipynb", nbformat.writes(notebook)
     for path in (path for paths in REFERENCE.values() for path in paths):
-        _write(f"reference/{path}.md", reference.page(path))
-    _write("reference/index.md", reference.index())
-    print("running the gallery", flush=True)
-    exhibits = {name: gallery.EXHIBITS[name]() for name in GALLERY}
-    for name, exhibit in exhibits.items():
-        _write(f"gallery/{name}.md", gallery.page(name, exhibit))
-        _write(f"gallery/{name}.document.html", exhibit.document)
-    _write("gallery/index.md", gallery.index(exhibits))
-    from graphc.display.as_html import STYLE
-
-    _write("site.css", (Path(__file__).parent / "site.css").read_text(encoding="utf-8") + STYLE)
-    shutil.copy(ROOT / "docs" / "graph.svg", PAGES / "docs")
-    build(load_config(str(Path(__file__).parent / "mkdocs.yml"), nav=navigation(), strict=True))
-    print(f"open {ROOT / 'build' / 'site' / 'index.html'}")
-    return 0
-
-
-def _write(path: str, text: str) -> None:
-    (PAGES / path).parent.mkdir(parents=True, exist_ok=True)
-    (PAGES / path).write_text(text, encoding="utf-8")
+        yield f"reference/{path}.md", reference.page(path)
+    yield "reference/index.md", reference.index()
+    exhibits: dict[str, gallery.Exhibit] = {}
+    for name in GALLERY:
+        print(f"running {name}", flush=True)
+        exhibits[name] = gallery.EXHIBITS[name]()
+        yield f"gallery/{name}.md", gallery.page(name, exhibits[name])
+        yield f"gallery/{name}.document.html", exhibits[name].document
+    yield "gallery/index.md", gallery.index(exhibits)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*map(Path, sys.argv[1:2])))

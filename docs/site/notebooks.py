@@ -76,19 +76,27 @@ def executed(page: str, folder: str) -> Any:
     from nbclient import NotebookClient
 
     make = nbformat.v4
-    cells: list[Any] = []
+    hidden = {"hidden": True}
+    cells: list[Any] = [make.new_code_cell("%config InlineBackend.figure_formats = ['svg']", metadata=hidden)]
     for part in parts(page):
         if part.kind == "text":
             cells.append(make.new_markdown_cell(part.source))
+        elif part.kind == "code":
+            cells.append(make.new_code_cell(part.source.strip()))
         else:
-            asked = part.source.strip() if part.kind == "code" else f"assert {part.source}"
-            cells.append(make.new_code_cell(asked, metadata={} if part.kind == "code" else {"claim": True}))
+            cells.append(make.new_code_cell(f"assert {part.source}", metadata=hidden))
     notebook = make.new_notebook(cells=cells, metadata={"kernelspec": _KERNEL})
-    NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": folder}}).execute()
-    notebook.cells = [cell for cell in notebook.cells if "claim" not in cell.metadata]
+    client = NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": folder}})
+    client.create_kernel_manager().transport = "ipc"  # no port is open to others
+    client.execute()
+    notebook.cells = [cell for cell in notebook.cells if "hidden" not in cell.metadata]
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"  # the same file for the same run
         cell.metadata.pop("execution", None)
+        # what a terminal shows while one waits
+        cell.outputs = [output for output in cell.get("outputs", ()) if output.get("name") != "stderr"]
+        if cell.cell_type == "markdown":
+            del cell["outputs"]
     return notebook
 
 
@@ -111,12 +119,11 @@ def _shown(output: Any) -> str:
     if "text/html" in data:
         return boxed(data["text/html"])
     if "image/svg+xml" in data:
-        return boxed(data["image/svg+xml"])
+        svg = data["image/svg+xml"]
+        return boxed(f'<div class="graphc"><div class="chart">{svg[svg.index("<svg") :]}</div></div>')
     return f"<pre>{html.escape(data['text/plain'])}</pre>"
 
 
-def boxed(markup: str) -> str:
-    """HTML of ours for a page that has its style already: on one line, which Markdown leaves alone."""
-    fragment = _STYLE.sub("", markup)
-    inside = fragment if 'class="graphc"' in fragment else f'<div class="graphc"><div class="picture">{fragment}</div></div>'
-    return inside.replace("\n", "&#10;") if "<pre" in inside else inside.replace("\n", " ")
+def boxed(fragment: str) -> str:
+    """HTML of ours for a page that has its style already, without empty lines, which would end it for Markdown."""
+    return re.sub(r"\n(?=\s*\n)", "\n&#8203;" if "<pre" in fragment else "", _STYLE.sub("", fragment))

@@ -49,7 +49,7 @@ def page(path: str) -> str:
     """The reference page of a module or class."""
     owner = thing(path)
     shown = path.replace("eager", "torch", 1) if path.startswith("eager") else path
-    lines = [f"# {path}", "", *_prose(_words(owner))]
+    lines = [f"# {path}", "", *prose(_words(owner))]
     if path.startswith("eager"):
         lines += ["", f"Names are written as after `import eager as torch`: `{shown}`."]
     values: list[str] = []
@@ -85,7 +85,7 @@ def _entry(path: str, value: Any) -> Iterator[str]:
     signature = _signature(value)
     if signature:
         yield from ("```python", _fitted(f"{path}{signature}"), "```", "")
-    yield from _prose(_words(value))
+    yield from prose(_words(value))
 
 
 def _signature(value: Any) -> str:
@@ -106,15 +106,17 @@ def _words(value: Any) -> str:
     return "" if inspect.isclass(value) and value.__doc__ is None else found
 
 
-def _prose(docstring: str) -> Iterator[str]:
-    """Paragraphs as Markdown; columns and examples as they are."""
+def prose(docstring: str) -> list[str]:
+    """Lines of Markdown: paragraphs; columns and examples as they are."""
+    lines: list[str] = []
     for block in filter(str.strip, re.split(r"\n\s*\n", docstring)):
         if block.lstrip().startswith(">>>"):
-            yield from ("```pycon", textwrap.dedent(block), "```", "")
+            lines += ["```pycon", textwrap.dedent(block), "```", ""]
         elif _COLUMNS.search(block) or block.startswith(" "):
-            yield from ("```text", block, "```", "")
+            lines += ["```text", block, "```", ""]
         else:
-            yield from (_literal(block), "")
+            lines += [_literal(block), ""]
+    return lines
 
 
 def _literal(block: str) -> str:

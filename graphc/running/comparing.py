@@ -83,8 +83,7 @@ class TorchReport(Displayed):
         for line in self.lines[:SHOWN]:
             words = [("eager", _shown(line.first)), ("PyTorch", _shown(line.second))]
             blocks.append(Section(f"line {line.number}", [Table(words)]))
-        if self.values:
-            blocks.append(Table([(value.name, value.how) for value in self.values[:SHOWN]], ("value", "difference")))
+        blocks += [Remark(f"{value.name}: {value.how}") for value in self.values[:SHOWN]]
         blocks += [Remark(f"{name}: {_last(run.errors)}") for name, run in self.runs.items() if run.status]
         yield Section(verdict, blocks)
 
