@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def test_the_navigation_has_every_page_once():
 
 def test_tutorials_lead_to_each_other_and_are_short():
     pages = {name: (ROOT / f"docs/tutorials/{name}.md").read_text(encoding="utf-8") for name in TUTORIALS}
-    for name, after in zip(TUTORIALS, TUTORIALS[1:], strict=False):
+    for name, after in pairwise(TUTORIALS):
         assert f"({after}.md)" in pages[name].splitlines()[-1]
     for name, page in pages.items():
         kinds = [part.kind for part in parts(page)]
@@ -46,8 +47,9 @@ def test_every_entry_of_the_reference_has_a_page_with_its_names():
 
 
 def test_text_of_docstrings_is_no_markup():
-    assert reference.prose("a_b * c <d> `x_y`\n\nname  what it is\n\n>>> 1\n1") == [
-        r"a\_b \* c \<d\> `x_y`", "", "```text", "name  what it is", "```", "", "```pycon", ">>> 1\n1", "```", "",
+    assert reference.prose("a_b * c <d> `x_y`\n\nname  what\n      it_is\n\n>>> 1\n1") == [
+        r"a\_b \* c \<d\> `x_y`", "", "| | |", "|---|---|", r"| `name` | what it\_is |", "",
+        "```pycon", ">>> 1\n1", "```", "",
     ]  # fmt: skip
 
 

@@ -17,7 +17,9 @@ from docs.site.navigation import GALLERY, REFERENCE, TUTORIALS, listed, navigati
 from graphc.display.as_html import SCRIPT, STYLE
 
 ROOT = Path(__file__).resolve().parents[2]
-_SESSION = re.compile(r"^```python\n(?=>>> )", re.MULTILINE)  # Python's prompt: the highlighter has a name of its own for it
+_SESSION = re.compile(
+    r"^```python\n(?=>>> )", re.MULTILINE
+)  # Python's prompt: the highlighter has a name of its own for it
 
 
 def main(folder: Path = ROOT / "build") -> int:
@@ -50,6 +52,7 @@ def _written() -> Iterator[tuple[str, str]]:
     yield "docs/graph.svg", (ROOT / "docs" / "graph.svg").read_text(encoding="utf-8")
     yield "site.css", (Path(__file__).parent / "site.css").read_text(encoding="utf-8") + STYLE
     yield "site.js", SCRIPT
+    yield "iframe-worker.js", (Path(__file__).parent / "iframe-worker.js").read_text(encoding="utf-8")
     for name in TUTORIALS:
         print(f"running {name}", flush=True)
         notebook = notebooks.executed((ROOT / f"docs/tutorials/{name}.md").read_text(encoding="utf-8"), str(ROOT))

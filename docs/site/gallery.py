@@ -64,7 +64,9 @@ def _displayed(title: str, about: str, code: str, shown: Displayed) -> Exhibit:
 def _explanation() -> Exhibit:
     explained = graphc.explain(graphc.optimize(graphc.trace(softplus_chain, *chain_arguments())), details=True)
     about = "Each rule that fired, the line it fired at, and the operations it saves."
-    return _displayed("What the optimizer did", about, "graphc.explain(graphc.optimize(graph), details=True)", explained)
+    return _displayed(
+        "What the optimizer did", about, "graphc.explain(graphc.optimize(graph), details=True)", explained
+    )
 
 
 def _graph() -> Exhibit:

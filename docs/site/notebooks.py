@@ -11,10 +11,12 @@ import html
 import linecache
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 _PART = re.compile(r"^```python\n(?P<code>.*?)^```\n?|^<!-- true: (?P<claim>.*?) -->\n?", re.MULTILINE | re.DOTALL)
 _STYLE = re.compile(r"<style>.*?</style>\n?", re.DOTALL)
+_FILE = re.compile(r"[^\s\"'<>(]*/ipykernel_\d+/(\d+\.py)")
 _KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 SECONDS = 300  # that a cell may take
 
@@ -73,6 +75,7 @@ def executed(page: str, folder: str) -> Any:
     Raises nbclient's CellExecutionError for what a cell raises, and for a claim that is not true.
     """
     import nbformat
+    from ipykernel.compiler import get_file_name
     from nbclient import NotebookClient
 
     make = nbformat.v4
@@ -90,13 +93,18 @@ def executed(page: str, folder: str) -> Any:
     client.create_kernel_manager().transport = "ipc"  # no port is open to others
     client.execute()
     notebook.cells = [cell for cell in notebook.cells if "hidden" not in cell.metadata]
+    files = {Path(get_file_name(cell.source)).name: f"cell {cell.execution_count - 1}" for cell in notebook.cells
+             if cell.cell_type == "code"}  # fmt: skip
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"  # the same file for the same run
         cell.metadata.pop("execution", None)
-        # what a terminal shows while one waits
-        cell.outputs = [output for output in cell.get("outputs", ()) if output.get("name") != "stderr"]
-        if cell.cell_type == "markdown":
-            del cell["outputs"]
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]  # progress
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
+        if "text" in output:
+            output.text = _FILE.sub(lambda found: files.get(found[1], found[1]), output.text)
+        for kind, text in output.get("data", {}).items():
+            output.data[kind] = _FILE.sub(lambda found: files.get(found[1], found[1]), text)
     return notebook
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from docs.site.navigation import REFERENCE
 
 _COLUMNS = re.compile(r"^ *\S+( \S+)*  +\S", re.MULTILINE)
+_COLUMN = re.compile(r"(\S+(?: \S+)*)  +(\S.*)")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _QUOTED = re.compile(r"((?:: |-> ))'([^']*)'")  # annotations that are text
 
@@ -112,11 +113,26 @@ def prose(docstring: str) -> list[str]:
     for block in filter(str.strip, re.split(r"\n\s*\n", docstring)):
         if block.lstrip().startswith(">>>"):
             lines += ["```pycon", textwrap.dedent(block), "```", ""]
+        elif rows := _rows(block):
+            lines += ["| | |", "|---|---|", *(f"| `{name}` | {_literal(words)} |" for name, words in rows), ""]
         elif _COLUMNS.search(block) or block.startswith(" "):
             lines += ["```text", block, "```", ""]
         else:
             lines += [_literal(block), ""]
     return lines
+
+
+def _rows(block: str) -> list[tuple[str, str]]:
+    """The rows of a block that is columns throughout, "name  words" with further words indented; else none."""
+    rows: list[tuple[str, str]] = []
+    for line in textwrap.dedent(block).splitlines():
+        if (found := _COLUMN.fullmatch(line)) and "`" not in found[1]:
+            rows.append((found[1].replace("|", "\\|"), found[2]))
+        elif rows and line.startswith("    "):
+            rows[-1] = rows[-1][0], f"{rows[-1][1]} {line.strip()}"
+        else:
+            return []
+    return rows
 
 
 def _literal(block: str) -> str:

@@ -49,8 +49,8 @@ h2 { font-size: 19px; margin: 40px 0 8px }
 h3 { font-size: 15px; margin: 20px 0 6px }
 @media (max-width: 560px) { body { padding: 20px 14px 48px } h1 { font-size: 22px } }
 """
-# Drag a picture, or zoom it by the buttons; a click on a part of it opens the section of that name. Without scripts there
-# are no buttons, boxes scroll, and sections open by their titles.
+# Drag a picture, or zoom it by the buttons; a click on a part of it opens the section of that name. Without scripts
+# there are no buttons, boxes scroll, and sections open by their titles.
 SCRIPT = """
 for (const box of document.querySelectorAll(".graphc .picture")) {
   const svg = box.querySelector("svg"), bar = document.createElement("div");
@@ -61,7 +61,8 @@ for (const box of document.querySelectorAll(".graphc .picture")) {
   const place = () => {
     const room = (box.clientWidth - 18) / width, first = svg.querySelector("g rect");
     if (room > 0.6 && room < 1) zoom(room);
-    else if (first) box.scrollLeft = first.getBoundingClientRect().x - svg.getBoundingClientRect().x - box.clientWidth / 3;
+    else if (first)
+      box.scrollLeft = first.getBoundingClientRect().x - svg.getBoundingClientRect().x - box.clientWidth / 3;
   };
   for (const [sign, act] of [["+", () => zoom(scale * 1.25)], ["\\u2212", () => zoom(scale / 1.25)],
                              ["1:1", () => zoom(1)], ["fit", () => zoom((box.clientWidth - 18) / width)]]) {
