@@ -89,7 +89,7 @@ def executed(page: str, folder: str) -> Any:
         else:
             cells.append(make.new_code_cell(f"assert {part.source}", metadata=hidden))
     notebook = make.new_notebook(cells=cells, metadata={"kernelspec": _KERNEL})
-    client = NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": folder}})
+    client = NotebookClient(notebook, timeout=SECONDS, coalesce_streams=True, resources={"metadata": {"path": folder}})
     client.create_kernel_manager().transport = "ipc"  # no port is open to others
     client.execute()
     notebook.cells = [cell for cell in notebook.cells if "hidden" not in cell.metadata]

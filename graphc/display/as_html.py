@@ -57,12 +57,13 @@ for (const box of document.querySelectorAll(".graphc .picture")) {
   let scale = 1, from = null;
   const width = svg.viewBox.baseVal.width;
   const zoom = s => { scale = s; svg.style.width = width * s + "px"; };
-  // what is still readable is shown as a whole; else the first box is in the middle
+  // what is still readable is shown as a whole; else the uppermost box is in the middle
   const place = () => {
-    const room = (box.clientWidth - 18) / width, first = svg.querySelector("g rect");
+    const room = (box.clientWidth - 18) / width;
     if (room > 0.6 && room < 1) zoom(room);
-    else if (first)
-      box.scrollLeft = first.getBoundingClientRect().x - svg.getBoundingClientRect().x - box.clientWidth / 3;
+    const boxes = [...svg.querySelectorAll("g > title + rect")].map(b => b.getBoundingClientRect());
+    const first = boxes.reduce((a, b) => b.y < a.y ? b : a, boxes[0]);
+    if (first) box.scrollLeft = first.x - svg.getBoundingClientRect().x + first.width / 2 - box.clientWidth / 2;
   };
   for (const [sign, act] of [["+", () => zoom(scale * 1.25)], ["\\u2212", () => zoom(scale / 1.25)],
                              ["1:1", () => zoom(1)], ["fit", () => zoom((box.clientWidth - 18) / width)]]) {
