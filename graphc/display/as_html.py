@@ -138,7 +138,8 @@ def _html(block: Block, level: int) -> str:
         name = f' data-group="{escaped(block.name)}"' if block.name else ""
         return f"<details{name}><summary>{escaped(block.title)}</summary>\n{inside}</details>\n"
     if level:
-        return f"<section>\n<h{level}>{escaped(block.title)}</h{level}>\n{inside}</section>\n"
+        kind = f' class="{block.title.kind}"' if isinstance(block.title, Remark) and block.title.kind else ""
+        return f"<section>\n<h{level}{kind}>{escaped(block.title)}</h{level}>\n{inside}</section>\n"
     title = block.title if isinstance(block.title, Remark) else Remark(block.title, "title")
     return f'{_html(title, 0)}<div class="inside">{inside}</div>\n'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from graphc.display import Block, Code, Picture, Remark, Section, plural
+from graphc.display import Block, Code, Picture, Remark, Section, Table, plural
 from graphc.display.as_html import page
 from graphc.ir.draw import Drawing, heading, inlined
 from graphc.ir.graph import Graph
@@ -30,12 +30,12 @@ def to_html(graph: Graph, title: str = "") -> str:
 def _blocks(graph: Graph) -> Iterator[Block]:
     lines = str(graph).splitlines()
     cut = [f"... {len(lines) - TEXT_LINES} more lines"] if len(lines) > TEXT_LINES else []
-    inputs = ", ".join(f"{name}: {aval}" for name, aval in zip(graph.input_names, graph.input_avals(), strict=True))
+    inputs = [*zip(graph.input_names, graph.input_avals(), strict=True)]
     flat, names = opened(graph)
     root = scope_tree(flat, inlined(flat))
-    yield Remark(f"{graph.name}({inputs})")
     yield Remark(_HOW, "note")
     yield from _group(Drawing(flat, names), root, edges_within(flat, root), heading(graph))
+    yield Section(plural(len(inputs), "input"), [Table(inputs, ("name", "type"))], closed=True)
     yield Section("text", [Code("\n".join([*lines[:TEXT_LINES], *cut]))], closed=True)
 
 
