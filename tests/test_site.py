@@ -19,7 +19,7 @@ from tests.test_docs import PAGES
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = ("gallery/", "reference/")
 FETCHED = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*>""")
-SLOW = ("numerical-bugs", "from-pytorch")  # many small programs; a network with convolutions
+SLOW = ("first-model", "numerical-bugs", "from-pytorch")  # they time modes, or try many small programs
 SITE = all(find_spec(name) for name in ("mkdocs", "material", "nbclient", "ipykernel"))
 
 
