@@ -17,9 +17,7 @@ from docs.site.navigation import GALLERY, REFERENCE, TUTORIALS, listed, navigati
 from graphc.display.as_html import SCRIPT, STYLE
 
 ROOT = Path(__file__).resolve().parents[2]
-_SESSION = re.compile(
-    r"^```python\n(?=>>> )", re.MULTILINE
-)  # Python's prompt: the highlighter has a name of its own for it
+_SESSION = re.compile(r"^```python\n(>>> .*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def main(folder: Path = ROOT / "build") -> int:
@@ -48,7 +46,7 @@ def _written() -> Iterator[tuple[str, str]]:
 
     for page in listed():
         if (ROOT / page).exists() and "tutorials" not in page:
-            yield page, _SESSION.sub("```pycon\n", (ROOT / page).read_text(encoding="utf-8"))
+            yield page, _SESSION.sub(_session, (ROOT / page).read_text(encoding="utf-8"))
     yield "docs/graph.svg", (ROOT / "docs" / "graph.svg").read_text(encoding="utf-8")
     yield "site.css", (Path(__file__).parent / "site.css").read_text(encoding="utf-8") + STYLE
     yield "site.js", SCRIPT
@@ -69,6 +67,11 @@ def _written() -> Iterator[tuple[str, str]]:
         yield f"gallery/{name}.md", gallery.page(name, exhibits[name])
         yield f"gallery/{name}.document.html", exhibits[name].document
     yield "gallery/index.md", gallery.index(exhibits)
+
+
+def _session(found: re.Match[str]) -> str:
+    """A block of Python's prompt, by the highlighter's name for it, and without what only doctest reads."""
+    return f"```pycon\n{found[1].replace('<BLANKLINE>', '').rstrip()}\n```"
 
 
 if __name__ == "__main__":
