@@ -7,7 +7,7 @@ PYTEST_FLAGS ?= -n 2 --dist worksteal
 # pytest rewrites and compiles every module of the packages: 6 seconds at each start, of each worker, unless it is kept
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: test test-deep test-elsewhere test-gpu test-package lint format bench demo picture shell clean
+.PHONY: test test-deep test-elsewhere test-gpu test-package lint format bench demo picture docs shell clean
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -m 'not deep' $(PYTEST_FLAGS)
@@ -51,6 +51,10 @@ bench: $(VENV)/.dev
 demo: $(VENV)/.demo
 	$(BIN)/python examples/digits.py
 	@echo "open report/index.html"
+
+# the site: tutorials and reports are run; build/site/index.html opens without a server
+docs: $(VENV)/.docs
+	$(BIN)/python -m docs.site
 
 # docs/graph.svg, the picture in README.md
 picture: $(VENV)/.dev

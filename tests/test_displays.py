@@ -36,6 +36,8 @@ from graphc.display import displayed as display_module
 from graphc.display.as_html import fragment, page
 from graphc.display.as_text import text
 from graphc.display.terminal import colors
+from graphc.running.comparing import Ran, TorchReport, ValueDifference
+from graphc.running.texts import LineDifference
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 VOID = {"meta", "img", "br"}
@@ -88,6 +90,12 @@ def _html_report() -> compare.HtmlReport:
     return compare.HtmlReport(_report(), _bench(), graph, graph, {"host": HOSTILE})
 
 
+def _torch_report() -> TorchReport:
+    ours, theirs = Ran(HOSTILE, f"a\n{HOSTILE}", 1, 1.0, {}), Ran("", "", 0, 2.0, {"x": torch.ones(2).numpy()})
+    lines, values = [LineDifference(1, HOSTILE, None)] * 90, [ValueDifference(HOSTILE, HOSTILE)] * 90
+    return TorchReport(HOSTILE, "2", {"eager": ours, "PyTorch": theirs}, lines, values, 3, (0.5, HOSTILE))
+
+
 # every class of results, with what is hard about it; names come from the user's program
 RESULTS: dict[str, Callable[[], Displayed]] = {
     "Report": _report,
@@ -103,6 +111,7 @@ RESULTS: dict[str, Callable[[], Displayed]] = {
     "Minimized": lambda: Minimized(generate(1, 4, ()), _report(), _report().bugs[0], 3, 1.0),
     "Verification": lambda: compare.Verification(HOSTILE, (HOSTILE,), (HOSTILE,), _report()),
     "HtmlReport": _html_report,
+    "TorchReport": _torch_report,
     "Audit": lambda: Audit(10, {"exact": 3}, 1, (), 0, (0, 0), ()),
     "Explanation": lambda: graphc.explain(_optimized()),
     "Explanation with details": lambda: graphc.explain(_optimized(), details=True),

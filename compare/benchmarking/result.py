@@ -28,6 +28,7 @@ UNITS = {
     "operations_per_second": "1/s",
     "bytes_per_second": "bytes/s",
 }
+ALIKE = 1.5  # the ends of an interval of a ratio, in which the ratio is still known
 SMALL = 5e-4  # share of a peak that is not worth a column
 LIMITS = Limits(2**24)
 _NAME, _FIGURE = Text(most=1000), Number()
@@ -183,7 +184,7 @@ class BenchReport(Displayed):
         """How fast the second mode is, in a few words."""
         base, others = self.timings[0].mode, [t for t in self.timings if t.ratio is not None]
         own = [t for t in others if t.mode == others[0].mode]
-        found = ", ".join(f"{t.ratio.median:.2g}x {t.what}" for t in own if t.ratio is not None)
+        found = ", ".join(f"{_times(t.ratio)} {t.what}" for t in own if t.ratio is not None)
         return f"{own[0].mode} is {found} the speed of {base}" if own else f"what {base} costs"
 
     def advice(self) -> list[str]:
@@ -239,4 +240,12 @@ def _paying(t: Timing, base: str) -> str:
         return f"{t.what}: compiling pays" + (" from the first call on" if pays <= 1 else f" after {calls_text(pays)}")
     if t.ratio.high < 1:
         return f"{t.what}: compiling does not pay, however often it is called: {base} is faster"
-    return f"{t.what}: compiled and {base} take about the same time, so that compiling does not pay"
+    if t.ratio.high < ALIKE * t.ratio.low:
+        return f"{t.what}: compiled and {base} take about the same time, so that compiling does not pay"
+    return f"{t.what}: whether compiling pays, these timings do not tell: they differ too much from call to call"
+
+
+def _times(ratio: Interval) -> str:
+    """A speed in a few words: a range where it is not known which of the two is faster."""
+    told = ratio.low > 1 or ratio.high < 1
+    return f"{ratio.median:.2g}x" if told else f"{ratio.low:.2g}x to {ratio.high:.2g}x"

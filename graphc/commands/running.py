@@ -38,12 +38,13 @@ def run(given: Namespace) -> int:
         os.environ["GRAPHC_DISABLE"] = "1"
     compiled = [name for name in given.compile.split(",") if name]
     if given.compare or COMPARE in given.arguments:
+        from graphc.display.terminal import show
         from graphc.running.comparing import compare_with_torch
 
         arguments = [argument for argument in given.arguments if argument != COMPARE]
         report = compare_with_torch(given.program, arguments, module=given.module, compiled=compiled, rtol=given.rtol,
                                     atol=given.atol, ignored=given.ignore)  # fmt: skip
-        print(report)
+        show(report)
         return FINE if report.ok else REFUSED
     from graphc.running.script import run
 

@@ -35,6 +35,9 @@ STYLE = """
 .graphc pre { overflow-x: auto; max-height: 480px; padding: 10px 12px; border-radius: 6px; line-height: 1.4;
   background: rgba(128, 128, 128, .12); overflow-wrap: normal; font-size: .85em; white-space: pre }
 .graphc summary { cursor: pointer; font-weight: 600 }
+.graphc details > details, .graphc details > .picture { margin-left: 1.25em }
+.graphc g[data-group] { cursor: pointer }
+.graphc .zoom button { font: inherit; min-width: 2.2em; margin: 0 4px 4px 0 }
 """
 _PAGE_STYLE = """
 :root { color-scheme: light dark }
@@ -44,26 +47,50 @@ body { margin: 0 auto; max-width: 1120px; padding: 32px 20px 64px;
 h1 { font-size: 26px; line-height: 1.25; margin: 0 0 8px }
 h2 { font-size: 19px; margin: 40px 0 8px }
 h3 { font-size: 15px; margin: 20px 0 6px }
-.zoom button { font: inherit; min-width: 2.2em; margin: 0 4px 4px 0 }
 @media (max-width: 560px) { body { padding: 20px 14px 48px } h1 { font-size: 22px } }
 """
-# Drag a picture, or zoom it by the buttons. Without scripts there are no buttons, and boxes scroll.
-_SCRIPT = """
-for (const box of document.querySelectorAll(".picture")) {
+# Drag a picture, or zoom it by the buttons; a click on a part of it opens the section of that name. Without scripts
+# there are no buttons, boxes scroll, and sections open by their titles.
+SCRIPT = """
+for (const box of document.querySelectorAll(".graphc .picture")) {
   const svg = box.querySelector("svg"), bar = document.createElement("div");
   let scale = 1, from = null;
-  const width = svg.viewBox.baseVal.width, room = () => (box.clientWidth - 18) / width;
+  const width = svg.viewBox.baseVal.width;
   const zoom = s => { scale = s; svg.style.width = width * s + "px"; };
+  // what is still readable is shown as a whole; else the uppermost box is in the middle
+  const place = () => {
+    const room = (box.clientWidth - 18) / width;
+    if (room > 0.6 && room < 1) zoom(room);
+    const boxes = [...svg.querySelectorAll("g > title + rect")].map(b => b.getBoundingClientRect());
+    const first = boxes.reduce((a, b) => b.y < a.y ? b : a, boxes[0]);
+    if (first) box.scrollLeft = first.x - svg.getBoundingClientRect().x + first.width / 2 - box.clientWidth / 2;
+  };
   for (const [sign, act] of [["+", () => zoom(scale * 1.25)], ["\\u2212", () => zoom(scale / 1.25)],
-                             ["1:1", () => zoom(1)], ["fit", () => zoom(room())]]) {
+                             ["1:1", () => zoom(1)], ["fit", () => zoom((box.clientWidth - 18) / width)]]) {
     const button = bar.appendChild(document.createElement("button"));
     button.textContent = sign; button.onclick = act;
   }
   bar.className = "zoom"; box.before(bar); box.style.cursor = "grab";
-  if (room() > 0.6 && room() < 1) zoom(room());  // what is still readable is shown as a whole
+  place();
+  box.closest("details")?.addEventListener("toggle", place, {once: true});
   box.onpointerdown = e => { from = [e.clientX + box.scrollLeft, e.clientY + box.scrollTop]; };
   box.onpointermove = e => { if (from && e.buttons) box.scrollTo(from[0] - e.clientX, from[1] - e.clientY); };
   box.onwheel = e => { if (e.ctrlKey) { e.preventDefault(); zoom(scale * (e.deltaY < 0 ? 1.1 : 1 / 1.1)); } };
+}
+const groups = new Map([...document.querySelectorAll("details[data-group]")].map(d => [d.dataset.group, d]));
+document.addEventListener("click", event => {
+  const group = groups.get(event.target.closest("g[data-group]")?.dataset.group);
+  if (!group) return;
+  group.open = !group.open;
+  if (group.open) group.scrollIntoView({behavior: "smooth", block: "nearest"});
+});
+if (groups.size > 1) {
+  const bar = document.createElement("div");
+  for (const [words, open] of [["open all", true], ["close all", false]]) {
+    const button = bar.appendChild(document.createElement("button"));
+    button.textContent = words; button.onclick = () => groups.forEach(d => { d.open = open; });
+  }
+  bar.className = "zoom"; groups.values().next().value.before(bar);
 }
 """
 
@@ -84,7 +111,7 @@ def page(title: str, blocks: Iterable[Block], data: str = "") -> str:
         f"<title>{escaped(title)}</title>\n<style>{_PAGE_STYLE}{STYLE}</style>\n</head>\n"
         f'<body class="graphc">\n<h1>{escaped(title)}</h1>\n'
         + "".join(_html(block, 2) for block in blocks)
-        + f"{carried}<script>{_SCRIPT}</script>\n</body>\n</html>\n"
+        + f"{carried}<script>{SCRIPT}</script>\n</body>\n</html>\n"
     )
 
 
@@ -108,9 +135,11 @@ def _html(block: Block, level: int) -> str:
         return f'<div class="beside">{"".join(f"<div>{_html(b, level)}</div>" for b in block.blocks)}</div>\n'
     inside = "".join(_html(b, level + 1 if 0 < level < DEEPEST else 0) for b in block.blocks)
     if block.closed:
-        return f"<details><summary>{escaped(block.title)}</summary>\n{inside}</details>\n"
+        name = f' data-group="{escaped(block.name)}"' if block.name else ""
+        return f"<details{name}><summary>{escaped(block.title)}</summary>\n{inside}</details>\n"
     if level:
-        return f"<section>\n<h{level}>{escaped(block.title)}</h{level}>\n{inside}</section>\n"
+        kind = f' class="{block.title.kind}"' if isinstance(block.title, Remark) and block.title.kind else ""
+        return f"<section>\n<h{level}{kind}>{escaped(block.title)}</h{level}>\n{inside}</section>\n"
     title = block.title if isinstance(block.title, Remark) else Remark(block.title, "title")
     return f'{_html(title, 0)}<div class="inside">{inside}</div>\n'
 

@@ -54,11 +54,15 @@ class Picture:
 @final
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A title with what belongs to it. What is `closed` is opened on request in HTML, and left out in text."""
+    """A title with what belongs to it. What is `closed` is opened on request in HTML, and left out in text.
+
+    name  of what is closed: a click on a part of a picture with this `data-group` opens it
+    """
 
     title: str | Remark
     blocks: Sequence[Block] = ()
     closed: bool = False
+    name: str = ""
 
 
 @final

@@ -386,7 +386,11 @@ class Graph:
         return to_dot(self)
 
     def _repr_html_(self) -> str:
-        return self.to_svg()
+        """What a notebook shows: the drawing, in a box that scrolls."""
+        from graphc.display import Picture
+        from graphc.display.as_html import fragment
+
+        return fragment([Picture(self.to_svg(), pans=True)])
 
 
 # --- results: nests of tuples, lists and dicts

@@ -47,7 +47,7 @@ def reason(graph: Graph) -> str:
     line, count = lines.most_common(1)[0] if lines else ("", 0)
     if count < MANY:
         return ""
-    return f"{count:,} of its nodes come from {line}, which a loop of Python runs again and again"
+    return f"{count:,} of its nodes come from {line}: from a loop of Python, perhaps"
 
 
 @final

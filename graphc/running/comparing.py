@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from graphc.display import Block, Displayed, Remark, Section, Table, plural, seconds_text
 from graphc.errors import MissingExtraError
 from graphc.running.texts import LineDifference, differences
 
@@ -46,8 +47,8 @@ class ValueDifference(NamedTuple):
 
 
 @final
-@dataclass
-class Report:
+@dataclass(repr=False)
+class TorchReport(Displayed):
     """What two runs have in common. `ok`: they print and compute the same, and end alike."""
 
     program: str
@@ -63,28 +64,32 @@ class Report:
         ours, theirs = self.runs.values()
         return not self.lines and not self.values and ours.status == theirs.status
 
-    def __str__(self) -> str:
+    def blocks(self) -> Iterator[Block]:
+        """The verdict; what was printed, computed and taken; and what differs, at most five of a kind."""
         ours, theirs = self.runs.values()
-        text = [
-            f"{self.program}: {'the same' if self.ok else 'not the same'} in eager and in PyTorch {self.torch_version}"
+        verdict = Remark(
+            f"{self.program}: {'the same' if self.ok else 'not the same'} in eager and in PyTorch {self.torch_version}",
+            "good" if self.ok else "bad",
+        )
+        size, name = self.largest
+        largest = f" (the largest difference is {size:.1e} of {name})" if size else ""
+        rows = [
+            ("output", f"{plural(len(ours.printed.splitlines()), 'line')}, {_count(self.lines)}"),
+            ("values", f"{self.compared} compared, {_count(self.values)}{largest}"),
+            ("exit code", f"{ours.status} in eager, {theirs.status} in PyTorch"),
+            ("time", f"{seconds_text(ours.seconds)} in eager, {seconds_text(theirs.seconds)} in PyTorch"),
         ]
-        count = len(ours.printed.splitlines())
-        text.append(f"  output    {count} lines, " + (f"{len(self.lines)} differ" if self.lines else "the same"))
+        blocks: list[Block] = [Table([row for row in rows if row[0] != "exit code" or ours.status or theirs.status])]
         for line in self.lines[:SHOWN]:
-            text += [
-                f"    line {line.number}",
-                f"      eager    {_shown(line.first)}",
-                f"      PyTorch  {_shown(line.second)}",
-            ]
-        what = f"{len(self.values)} differ" if self.values else "the same"
-        largest = f" (the largest difference is {self.largest[0]:.1e} of {self.largest[1]})" if self.largest[0] else ""
-        text.append(f"  values    {self.compared} compared, {what}{largest}")
-        text += [f"    {value.name}: {value.how}" for value in self.values[:SHOWN]]
-        if ours.status or theirs.status:
-            text.append(f"  exit code {ours.status} in eager, {theirs.status} in PyTorch")
-            text += [f"    {name}: {_last(run.errors)}" for name, run in self.runs.items() if run.status]
-        text.append(f"  time      {ours.seconds:.1f} s in eager, {theirs.seconds:.1f} s in PyTorch")
-        return "\n".join(text)
+            words = [("eager", _shown(line.first)), ("PyTorch", _shown(line.second))]
+            blocks.append(Section(f"line {line.number}", [Table(words)]))
+        blocks += [Remark(f"{value.name}: {value.how}") for value in self.values[:SHOWN]]
+        blocks += [Remark(f"{name}: {_last(run.errors)}") for name, run in self.runs.items() if run.status]
+        yield Section(verdict, blocks)
+
+
+def _count(differences: Sequence[object]) -> str:
+    return f"{len(differences)} differ" if differences else "the same"
 
 
 def _shown(line: str | None) -> str:
@@ -98,7 +103,7 @@ def _last(errors: str) -> str:
 def compare_with_torch(
     target: str, arguments: Sequence[str] = (), *, module: bool = False, compiled: Sequence[str] = (),
     rtol: float = RTOL, atol: float = ATOL, ignored: Sequence[str] = (),
-) -> Report:  # fmt: skip
+) -> TorchReport:  # fmt: skip
     """Run a program twice, and compare what it prints, and what it computes: the values that it gives to
     `graphc.record`, and its globals at the end.
 
@@ -113,7 +118,7 @@ def compare_with_torch(
     ours = _ran({**given, "compiled": [*compiled]}, {})
     # functions under torch.compile run as PyTorch's eager mode does: that is the reference
     theirs = _ran({**given, "names": False}, {"TORCHDYNAMO_DISABLE": "1"})
-    report = Report(target, torch_version, {"eager": ours, "PyTorch": theirs})
+    report = TorchReport(target, torch_version, {"eager": ours, "PyTorch": theirs})
     report.lines = differences(ours.printed, theirs.printed, rtol, atol, tuple(ignored))
     _compare_values(report, ours.values, theirs.values, rtol, atol, ignored)
     return report
@@ -138,7 +143,7 @@ def _ran(given: Mapping[str, Any], settings: Mapping[str, str]) -> Ran:
 
 
 def _compare_values(
-    report: Report, ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray], rtol: float, atol: float,
+    report: TorchReport, ours: Mapping[str, np.ndarray], theirs: Mapping[str, np.ndarray], rtol: float, atol: float,
     ignored: Sequence[str],
 ) -> None:  # fmt: skip
     for name in dict.fromkeys([*ours, *theirs]):

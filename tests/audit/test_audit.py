@@ -1,4 +1,4 @@
-"""The audit finds equations and licences that are right; the optimizer reaches the share that the README promises."""
+"""The audit finds equations and licences that are right; the optimizer reaches the share that its page promises."""
 
 from __future__ import annotations
 
@@ -113,14 +113,14 @@ def test_share_that_is_reached(name: str, size: int, limit: int | None):
 
 
 def _promised() -> dict[tuple[str, int], int]:
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    text = " ".join((ROOT / "docs/internals/audit.md").read_text(encoding="utf-8").split())
     return {(name, COUNTS[count]): int(share) for share, name, count in PROMISED.findall(text)}
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", ["scalars", "matrices"])
 def test_share_of_all_equations(name: str):
-    """The figure of the README, which is rounded down."""
+    """The figure of the page, which is rounded down."""
     found = audit(vocabulary(*VOCABULARIES[name]), size=3)
     assert 100 * found.share >= _promised()[name, 3], found
 

@@ -264,6 +264,19 @@ def test_exponent_and_crossover():
     assert "never" in str(ScalingReport({1: at(1)}))
 
 
+@pytest.mark.parametrize(("low", "high", "line", "advice"), [
+    (2.0, 9.0, "compiled is 6x forward", "compiling pays after 40 calls"),
+    (0.5, 0.9, "compiled is 0.7x forward", "compiling does not pay, however often"),
+    (0.9, 1.1, "compiled is 0.9x to 1.1x forward", "take about the same time"),
+    (0.6, 9.0, "compiled is 0.6x to 9x forward", "these timings do not tell"),
+])  # fmt: skip
+def test_a_speed_is_named_only_where_it_is_known(low: float, high: float, line: str, advice: str):
+    ratio = Interval({2.0: 6.0, 0.5: 0.7}.get(low, low), low, high)
+    timing = replace(_timed("compiled", 1.0), ratio=ratio, break_even=Interval(40.0, 40.0, 40.0))
+    report = BenchReport("f", True, (_timed("eager", 1.0), timing))
+    assert line in repr(report) and advice in report.advice()[0]
+
+
 def test_scaling_has_a_report_for_each_size():
     report = compare.scaling(made, (16, 4), modes=("eager", "compiled"), min_time=0.0)
     assert list(report.reports) == [4, 16]

@@ -303,7 +303,7 @@ def test_page_opens_and_closes_modules_and_needs_nothing_else():
     graph = graphs.deep(2, 6)
     page = graph.to_html("a <title>")
     reader = Balanced()
-    reader.feed(page.replace('<meta charset="utf-8">', ""))
+    reader.feed(re.sub("<meta [^>]*>", "", page))
     assert not reader.open
     groups = set(re.findall(r'<details data-group="([^"]*)"', page))
     assert groups == set(re.findall(r'<g data-group="([^"]*)"', page)) and "encoder.1.norm" in groups

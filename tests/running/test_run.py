@@ -138,8 +138,8 @@ if "--part" in sys.argv:
 def test_a_program_is_compared_with_pytorch(run: Run) -> None:
     pytest.importorskip("torch")
     done = run("script.py", "--compare-with-torch", script=COMPARED)
-    assert done.returncode == 0 and "output    3 lines, the same" in done.stdout, done.stdout + done.stderr
-    assert "values    8 compared, the same" in done.stdout
+    assert done.returncode == 0 and "output  3 lines, the same" in done.stdout, done.stdout + done.stderr
+    assert "values  8 compared, the same" in done.stdout
     done = run("--compare-with-torch", "script.py", "--part", script=COMPARED)
     assert done.returncode == 1 and "line 4" in done.stdout and "net.bias: 1 of 1 elements differ" in done.stdout
 
