@@ -12,7 +12,7 @@ from eager.core import state, tape
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import current_interpreter
 from eager.core.layouts import laid_out
-from eager.core.placed import Placed, filled, is_elsewhere
+from eager.core.placed import Placed, filled, is_elsewhere, like
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.language import E
@@ -80,7 +80,9 @@ def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> N
         if made._d.__class__ is np.ndarray:
             made._d = laid_out(made._d, tensor._d, copy=False)
         elif made._d.__class__ is Placed and not create_graph:
-            tensor._g = Tensor._wrap(made._d.alone())  # others may have it, too
+            # others may have it, too; on a mesh it lies as the tensor does
+            laid = made._d.device.mesh is not None and tensor._d.__class__ is Placed
+            tensor._g = Tensor._wrap(like(made._d, tensor._d) if laid else made._d.alone())
     elif create_graph:
         tensor._g = old + g
     elif is_elsewhere(old):

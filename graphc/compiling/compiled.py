@@ -169,9 +169,11 @@ class Compiled(Generic[P, R_co]):
         wanted = backend or ("numpy" if self._backend == "auto" else self._backend)
         if program.device is not None:
             wanted = "jax"
-        placed = None
-        if self._shardings is not None and call is not None:
-            program, placed = self._shardings.placed(self._fn, program, call)
+        placed, shardings = None, self._shardings
+        if shardings is None and program.device is not None and program.device.mesh is not None:
+            shardings = Shardings.of(program.device.mesh, None, None, None)
+        if shardings is not None and call is not None:
+            program, placed = shardings.placed(self._fn, program, call)
         return Runner(program, tensors, self._device, self._settings, wanted, self._memory, placed)
 
     def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:

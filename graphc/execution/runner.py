@@ -96,7 +96,7 @@ class Runner:
     ):  # fmt: skip
         self.where: Any = program.device
         if self.where is not None:
-            device = str(self.where)
+            device = str(self.where) if self.where.mesh is None or self.where.type != "xla" else None
         self._program, self._on_mesh = program, on_mesh
         self._sources = program.sources
         self._effects = [e for e in program.effects.tensors if e.id is not None]
