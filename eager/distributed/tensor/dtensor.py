@@ -80,7 +80,7 @@ class DTensor(Tensor, metaclass=_Kind):
         (whole,) = parts
         if shape is not None and tuple(shape) != tuple(whole.shape):
             raise ValueError(f"from_local: the parts make up shape {tuple(whole.shape)}, not {tuple(shape)}")
-        return _distributed(whole, device_mesh, _reduced(given))
+        return distributed(whole, device_mesh, _reduced(given))
 
     @property
     def device_mesh(self) -> DeviceMesh:
@@ -152,7 +152,7 @@ def distribute_tensor(
         return tensor
     if not tensor.is_leaf:
         raise RuntimeError(NOT_LEAF)
-    found = _distributed(tensor.detach(), device_mesh, given)
+    found = distributed(tensor.detach(), device_mesh, given)
     return found.requires_grad_(tensor.requires_grad)
 
 
@@ -177,8 +177,10 @@ def _count(mesh: DeviceMesh) -> int:
     return len(runtime().devices("cpu") if mesh.device_type == "cpu" else devices(mesh.device_type))
 
 
-def _distributed(whole: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> Tensor:
-    """A plain tensor on the mesh, with its history."""
+def distributed(whole: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> Tensor:
+    """A plain tensor on the mesh, with its history; of a DTensor the same values, laid so on the axes of `mesh`."""
+    if is_distributed(whole) or not current_interpreter().immediate:
+        return _laid(whole, mesh, placements)
     return _laid(transferred(whole, _checked_place(mesh)), mesh, placements)
 
 
