@@ -12,9 +12,10 @@ from eager.core import state, tape
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import current_interpreter
 from eager.core.layouts import laid_out
-from eager.core.placed import Placed, filled, is_elsewhere, like
+from eager.core.placed import Placed, filled, is_elsewhere
 from eager.core.tensor import Tensor
 from eager.engine import hooks
+from eager.engine.crossing import laid_as
 from eager.engine.language import E
 from eager.engine.node_names import named
 
@@ -80,9 +81,7 @@ def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> N
         if made._d.__class__ is np.ndarray:
             made._d = laid_out(made._d, tensor._d, copy=False)
         elif made._d.__class__ is Placed and not create_graph:
-            # others may have it, too; on a mesh it lies as the tensor does
-            laid = made._d.device.mesh is not None and tensor._d.__class__ is Placed
-            tensor._g = Tensor._wrap(like(made._d, tensor._d) if laid else made._d.alone())
+            tensor._g = laid_as(made, tensor)  # others may have it, too
     elif create_graph:
         tensor._g = old + g
     elif is_elsewhere(old):
