@@ -315,7 +315,7 @@ class Call:
         if live:  # the graph is kept for `_reached`
             found = autograd.grad(results, wrt, cotangents, retain_graph=True, allow_unused=True)
         return {
-            gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else np.array(g._array())
+            gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else np.array(g._read())
             for i, g in zip(self.wrt, found, strict=True)
         }
 

@@ -70,7 +70,7 @@ class State:
 
 def array_of(leaf: Any) -> np.ndarray:
     """The values of a tensor, an array or a number."""
-    return leaf._array() if isinstance(leaf, Tensor) else np.asarray(leaf)
+    return leaf._read() if isinstance(leaf, Tensor) else np.asarray(leaf)
 
 
 def arrays_in(held: Mapping[str, Held]) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ from eager.core.interpreter import current_interpreter
 from eager.core.pytree import tree_map
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
-from eager.distributed.tensor.dtensor import DTensor, distributed, is_distributed
+from eager.distributed.tensor.dtensor import DTensor, available, distributed, is_distributed
 from eager.distributed.tensor.placements import Replicate, Shard
 from eager.nn import Module
 
@@ -31,6 +31,10 @@ class Gathering:
         self._module.register_forward_hook(self._after, always_call=True)
 
     def _before(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not available(self._mesh):
+            self._plain.append(False)
+            self._depth += 1
+            return None
         split = Splitting(self._mesh)
         given = tree_map(split, (args, kwargs))
         self._plain.append(split.met)

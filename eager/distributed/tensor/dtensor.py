@@ -8,7 +8,9 @@ part of each tensor; this one has all of them. What that means for PyTorch's wor
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, final
 
 from eager.core.devices import CPU, check_device, device, device_of_mesh
@@ -167,9 +169,25 @@ def place(tensor: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> 
             t._d = spread(data_of(t), _checked_place(mesh_of_both), dims)
 
 
+one_device: ContextVar[bool] = ContextVar("one_device", default=False)
+
+
+@contextmanager
+def on_one_device() -> Iterator[None]:
+    """A context in which nothing is put on a mesh: what a program for many devices is compared with.
+
+    `redistribute`, `full_tensor` and `to_local` of a plain tensor are itself there.
+    """
+    token = one_device.set(True)
+    try:
+        yield
+    finally:
+        one_device.reset(token)
+
+
 def available(mesh: DeviceMesh) -> bool:
-    """Whether this process has the devices of a mesh."""
-    return _count(mesh) >= mesh._get_root_mesh().size()
+    """Whether this process has the devices of a mesh, and is to use them."""
+    return not one_device.get() and _count(mesh) >= mesh._get_root_mesh().size()
 
 
 def _count(mesh: DeviceMesh) -> int:
@@ -179,6 +197,8 @@ def _count(mesh: DeviceMesh) -> int:
 
 def distributed(whole: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> Tensor:
     """A plain tensor on the mesh, with its history; of a DTensor the same values, laid so on the axes of `mesh`."""
+    if one_device.get():
+        return whole
     if is_distributed(whole) or not current_interpreter().immediate:
         return _laid(whole, mesh, placements)
     return _laid(transferred(whole, _checked_place(mesh)), mesh, placements)
@@ -263,9 +283,12 @@ class _OfMesh:
 
     def __get__(self, tensor: Any, owner: type) -> Any:
         if not is_distributed(tensor):
+            if one_device.get() and tensor is not None and self.name in _SAME:
+                return lambda *args, **kwargs: tensor
             raise AttributeError(f"'{owner.__name__}' object has no attribute '{self.name}'", name=self.name, obj=tensor)
         return self.what.__get__(tensor, owner)
 
 
+_SAME = ("full_tensor", "redistribute", "to_local")
 for _name in ("device_mesh", "full_tensor", "placements", "redistribute", "to_local"):
     setattr(Tensor, _name, _OfMesh(_name, vars(DTensor)[_name]))
