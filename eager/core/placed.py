@@ -114,7 +114,7 @@ class Placed(StandIn):
         memory.array = written if self.device.mesh is None else runtime().alike(written, memory.array)
         memory.version += 1
         state.note_write(memory)
-        self._array, self._seen = value, memory.version
+        self._array, self._seen = value if self.steps else memory.array, memory.version
 
     @property
     def dims(self) -> Dims:

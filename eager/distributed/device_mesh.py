@@ -143,7 +143,8 @@ class DeviceMesh:
         root = self._get_root_mesh()
         if other._get_root_mesh() != root:
             raise RuntimeError(f"{op}: found DTensors on different meshes, {self} and {other}")
-        return root[tuple(axis for axis in root._axes if axis in {*self._own_axes, *other._own_axes})]
+        axes = tuple(axis for axis in root._axes if axis in {*self._own_axes, *other._own_axes})
+        return self if axes == self._own_axes else root if axes == root._axes else root[axes]
 
     def _get_root_mesh(self) -> DeviceMesh:
         """The mesh that this one is a part of; itself, if of none."""

@@ -121,9 +121,8 @@ class DTensor(Tensor, metaclass=_Kind):
         if placements is None:
             raise RuntimeError("placements is needed for redistribute!")
         given = checked(placements, mesh.ndim, self.ndim)
-        for placement in given:
-            if isinstance(placement, Partial):
-                raise RuntimeError(TO_PARTIAL.format(Replicate(), placement))
+        if partial := [p for p in given if isinstance(p, Partial)]:
+            raise RuntimeError(TO_PARTIAL.format(Replicate(), partial[0]))
         if mesh._get_root_mesh() != self.device_mesh._get_root_mesh():
             raise NotImplementedError("Cross device mesh comm not supported yet!")
         value = self if forward_dtype is None else self.to(forward_dtype)
