@@ -354,7 +354,8 @@ class Tensor(TensorMethods):
         if self._n is not None and not force:
             raise RuntimeError(NUMPY_OF_GRAD)
         if is_elsewhere(self) and (self.device.type == "meta" or not force):
-            raise TypeError(NO_NUMPY.format(self.device))
+            what = "a DTensor" if self.device.mesh is not None else f"{self.device} device type tensor"
+            raise TypeError(NO_NUMPY.format(what))
         array = self._known()
         if array.dtype.kind == "V":
             raise TypeError(f"Got unsupported ScalarType {torch_name(array.dtype)}")
