@@ -10,12 +10,15 @@ import numpy as np
 
 from eager.core.devices import device, device_of_mesh
 from eager.core.placed import Placed, spread
-from eager.core.runtime import Dims
+from eager.core.runtime import Dims, runtime
 from eager.core.tensor import Tensor
 from eager.distributed.tensor.dtensor import DTensor, is_distributed, on_one_device, one_device
 from graphc.capture import capture
 from graphc.capture.sources import Captured
 from graphc.capture.tree import map_tensors, tensors_of
+
+
+COPIES = "devices that have the same part of a tensor of shape {} have different values of it"
 
 
 class Laid(NamedTuple):
@@ -52,6 +55,13 @@ def found(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, An
     return [Laid(t, t._d.device, t._d.dims) for t in unique.values()]
 
 
+def _check_copies(tensor: Tensor) -> None:
+    """Raise AssertionError if devices that ought to have the same do not, which a look at one of them does not show."""
+    data = tensor._d
+    if data.__class__ is Placed and not runtime().agree(data.memory.array):
+        raise AssertionError(COPIES.format(data.shape))
+
+
 @contextmanager
 def lifted(laid: list[Laid]) -> Iterator[None]:
     """A context in which these tensors, and whatever is computed, are on one device."""
@@ -81,6 +91,8 @@ def on_mesh(fn: Callable[..., Any], laid: list[Laid]) -> Callable[..., Any]:
             for each in laid:
                 had += each.lay()
             result = map_tensors(fn(*args, **kwargs), _plain)
+            for t in (t for each in laid for t in _with_gradient(each.tensor)):
+                _check_copies(t)
         finally:
             one_device.reset(token)
             for t, array in had:
@@ -94,6 +106,9 @@ def on_mesh(fn: Callable[..., Any], laid: list[Laid]) -> Callable[..., Any]:
     known = {id(each.tensor) for each in laid}
 
     def _plain(tensor: Tensor, path: str) -> Tensor:
-        return tensor if id(tensor) in known or not isinstance(tensor, DTensor) else tensor.full_tensor()
+        if id(tensor) in known or not isinstance(tensor, DTensor):
+            return tensor
+        _check_copies(tensor)
+        return tensor.full_tensor()
 
     return call

@@ -21,7 +21,7 @@ from compare.judging.tolerance import (
 from compare.judging.work import LIMIT
 from compare.locating.stages import in_traceback
 from compare.modes import EAGER, Mode, modes_named
-from compare.modes.meshes import OnMesh
+from compare.modes.meshes import modes_of
 
 UNSTABLE = (
     "eager itself differs from one call to the next: the function depends on something that is not put back, such as "
@@ -56,8 +56,8 @@ def check(
     limit   how much work a mode may take, or judging it, in numbers that are computed: about a nanosecond each. Beyond
             that the verdict is "no opinion", with this reason; finite differences sample fewer elements
 
-    Tensors on a mesh (DTensors) are on one device in these modes. If none are named, two more run the function as it
-    is, "on the mesh", and as a program for it, "compiled on the mesh".
+    Tensors on a mesh (DTensors) are on one device in these modes, but in two that there are then besides: "on the mesh"
+    runs the function as it is, "compiled on the mesh" as a program for it.
 
     Raises ValueError for an unknown mode, or another order than 1 and 2, and ArgumentsError, a TypeError, if `fn` does
     not take these arguments. What `fn` itself raises is compared, and named by `report.raised`.
@@ -70,11 +70,9 @@ def check(
     """
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, got {order}")
-    chosen = modes_named(modes)
     bind(fn, args, kwargs)
     laid = found_on_mesh(fn, args, kwargs)
-    if laid and modes is None:
-        chosen += [OnMesh(laid), OnMesh(laid, compiled=True)]
+    chosen = modes_named(modes, modes_of(laid))
     with lifted(laid):
         return _checked(Case(fn, args, kwargs, seed, locates=locate, limit=limit), chosen, order, audit, seed)
 

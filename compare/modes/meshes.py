@@ -9,6 +9,7 @@ from compare.cases.case import Case
 from compare.cases.meshes import Laid, on_mesh
 from compare.cases.outcome import Outcome
 from compare.locating.culprit import Culprit
+from compare.modes.protocol import Mode
 
 
 @final
@@ -27,3 +28,8 @@ class OnMesh:
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
         return None
+
+
+def modes_of(laid: list[Laid]) -> list[Mode]:
+    """The modes that there are for a call with these tensors on a mesh."""
+    return [OnMesh(laid), OnMesh(laid, compiled=True)] if laid else []

@@ -62,6 +62,10 @@ class Runtime(Protocol):
         """`array`, lying on the devices as `model` does."""
         ...
 
+    def agree(self, array: Any) -> bool:
+        """Whether devices that have the same part of an array have the same values of it."""
+        ...
+
     def dims(self, array: Any) -> Dims | None:
         """How an array lies on several devices; None if it is on one, or lies in a way that has no such name."""
         ...

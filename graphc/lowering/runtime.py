@@ -27,7 +27,7 @@ from graphc.ops.dtypes import INT64
 from graphc.ops.steps import Step, looked, may_repeat, numbers_seen, whole_after
 from graphc.sharding.mesh import Mesh
 
-__all__ = ["about", "alike", "devices", "dims", "fetch", "over", "put", "read", "run", "wait", "write"]
+__all__ = ["about", "agree", "alike", "devices", "dims", "fetch", "over", "put", "read", "run", "wait", "write"]
 
 
 def put(array: Any, device: Any) -> jax.Array:
@@ -89,6 +89,13 @@ def over(kind: str, shape: tuple[int, ...], names: tuple[str, ...], dims: Dims) 
 def alike(array: jax.Array, model: jax.Array) -> jax.Array:
     """`array`, lying on the devices as `model` does."""
     return jax.device_put(array, model.sharding)
+
+
+def agree(array: jax.Array) -> bool:
+    """Whether devices that have the same part of an array have the same bits of it."""
+    parts: dict[str, bytes] = {}
+    return all(parts.setdefault(str(s.index), found := np.asarray(s.data).tobytes()) == found
+               for s in array.addressable_shards)  # fmt: skip
 
 
 def dims(array: jax.Array) -> Dims | None:

@@ -12,15 +12,19 @@ import numpy as np
 import pytest
 
 import compare
+from compare.judging.tolerance import Verdict
+from compare.selftest.planting import wrapped
 import eager as torch
 from eager.core.tensor import Tensor
 from eager.distributed import checkpoint
 from eager.distributed.device_mesh import DeviceMesh, init_device_mesh
 from eager.distributed.fsdp import fully_shard
-from eager.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, creation, distribute_tensor
+from eager.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, creation, distribute_module, distribute_tensor
 from eager.distributed.tensor.experimental import implicit_replication
 from eager.distributed.tensor.parallel import RowwiseParallel, loss_parallel, parallelize_module
+from eager.engine import immediate
 from eager.engine.language import E
+from graphc.lowering import runtime
 from graphc.ops.dtypes import FLOAT64, is_inexact
 from tests.dtensor.training import MODELS, STRATEGIES, Trained, both, trained
 from tests.ops.cases import Case, by_op, every_case
@@ -324,3 +328,50 @@ def test_check_holds_them():
     report = compare.check(lambda x: model(x).square().mean(), torch.randn(8, 4))
     assert report.ok and report.modes[-2:] == ("on the mesh", "compiled on the mesh")
     assert isinstance(model.weight, DTensor)  # put back
+
+
+def forgotten(is_copy: bool) -> Any:
+    """What `alike` is if the last device keeps what it had: of parts, or of copies of the same."""
+
+    def wrap(sound: Any) -> Any:
+        def alike(array: Any, model: Any) -> Any:
+            found = sound(array, model)
+            if found.sharding.is_fully_replicated is not is_copy or not model.ndim:
+                return found
+            parts = [s.data for s in found.addressable_shards[:-1]] + [model.addressable_shards[-1].data]
+            return jax.make_array_from_single_device_arrays(found.shape, found.sharding, parts)
+
+        return alike
+
+    return wrap
+
+
+def drawn_by_each(sound: Any) -> Any:
+    """What puts random numbers on a mesh if each device draws with the same seed."""
+    return lambda array, model: sound(np.resize(sound(array, model).local(), array.shape), model)
+
+
+def normalized() -> tuple[Any, Any]:
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Dropout())
+    return distribute_module(model, SQUARE), on(X.detach(), Shard(0), Replicate())
+
+
+def stepped() -> tuple[Any, Any]:
+    w = on(torch.ones(4, 4), Shard(0), Shard(1))
+    return lambda x: w.mul_(2) @ x, on(torch.ones(4, 2), Shard(0), Replicate())
+
+
+@pytest.mark.parametrize(
+    ("made", "plant"),
+    [
+        pytest.param(normalized, wrapped(immediate, "data_beside", drawn_by_each), id="a seed for each device"),
+        pytest.param(normalized, wrapped(runtime, "alike", forgotten(True)), id="an unsynchronized buffer"),
+        pytest.param(stepped, wrapped(runtime, "alike", forgotten(False)), id="a stale part"),
+    ],
+)
+def test_planted_faults_are_found(made: Any, plant: Any):
+    fn, x = made()
+    assert compare.check(fn, x, modes=["eager", "on the mesh"]).ok
+    with plant():
+        report = compare.check(fn, x, modes=["eager", "on the mesh"])
+    assert {f.mode for f in report.findings if f.verdict is Verdict.BUG} == {"on the mesh"}
