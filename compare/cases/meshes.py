@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -16,7 +16,6 @@ from eager.distributed.tensor.dtensor import DTensor, is_distributed, on_one_dev
 from graphc.capture import capture
 from graphc.capture.sources import Captured
 from graphc.capture.tree import map_tensors, tensors_of
-
 
 COPIES = "devices that have the same part of a tensor of shape {} have different values of it"
 
@@ -41,7 +40,7 @@ def _with_gradient(tensor: Tensor) -> list[Tensor]:
     return [tensor] if grad is None else [tensor, grad]
 
 
-def found(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Laid]:
+def found(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Laid]:
     """The tensors on a mesh that a call reads or writes, among its arguments and those that `fn` reaches by itself."""
     if not device_of_mesh.cache_info().currsize:
         return []  # there never was one

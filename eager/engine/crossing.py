@@ -8,8 +8,8 @@ from eager.core import tape
 from eager.core.devices import CPU, device
 from eager.core.interpreter import current_interpreter
 from eager.core.meta import NO_DATA, Meta
-from eager.core.placed import beside as data_beside
 from eager.core.placed import Placed, is_elsewhere, is_placed, like, put
+from eager.core.placed import beside as data_beside
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 
@@ -49,7 +49,7 @@ def beside(made: Tensor, like: Tensor) -> Tensor:
 
 
 def laid_as(g: Tensor, leaf: Tensor) -> Tensor:
-    """A gradient, on devices, in memory of its own, that lies where and as its leaf does if one of them is on a mesh."""
+    """A gradient on devices, in memory of its own. If it or its leaf is on a mesh, it lies where and as the leaf does."""
     if leaf._d.__class__ is Placed and leaf._d.device.mesh is not None:
         return Tensor._wrap(like(g._d, leaf._d))
     if g._d.device.mesh is not None and not is_elsewhere(leaf):

@@ -100,7 +100,8 @@ def rewind(generators: Sequence[Any], marks: Sequence[Any]) -> None:
 SHARED: dict[str, Any] = {
     "Deferred": Deferred, "Placed": Placed, "Tensor": Tensor, "elsewhere": ELSEWHERE, "asarray": np.asarray,
     "assembled": assembled,
-    "backward": autograd.backward, "block": block, "laid_as": laid_as, "make": object.__new__, "mark": mark, "ndarray": np.ndarray,
+    "backward": autograd.backward, "block": block, "laid_as": laid_as, "make": object.__new__, "mark": mark,
+    "ndarray": np.ndarray,
     "new": object.__new__, "new_node": tape.new_node, "overwrite": overwrite, "put_back": put_back,
     "refs": getrefcount, "replace": replace, "rewind": rewind,
     "view": view, "whole_memory": whole_memory, "write_recorded": write_recorded,

@@ -12,14 +12,23 @@ import numpy as np
 import pytest
 
 import compare
+import eager as torch
 from compare.judging.tolerance import Verdict
 from compare.selftest.planting import wrapped
-import eager as torch
 from eager.core.tensor import Tensor
 from eager.distributed import checkpoint
 from eager.distributed.device_mesh import DeviceMesh, init_device_mesh
 from eager.distributed.fsdp import fully_shard
-from eager.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, creation, distribute_module, distribute_tensor
+from eager.distributed.tensor import (
+    DTensor,
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    creation,
+    distribute_module,
+    distribute_tensor,
+)
 from eager.distributed.tensor.experimental import implicit_replication
 from eager.distributed.tensor.parallel import RowwiseParallel, loss_parallel, parallelize_module
 from eager.engine import immediate
@@ -57,7 +66,7 @@ def run(case: Case, arrays: list[np.ndarray], on_mesh: bool) -> tuple[list[Tenso
         return results, []
     leaves = [t for t in given if t.requires_grad]
     # of the squares of the results where their sign is free
-    loss = sum((t.abs() ** 2).sum() if op.nearest is not None or t.is_complex() else (t * 2).sum() for t in live)
+    loss: Any = sum((t.abs() ** 2).sum() if op.nearest is not None or t.is_complex() else (t * 2).sum() for t in live)
     return results, list(torch.autograd.grad(loss, leaves, allow_unused=True))
 
 
@@ -110,7 +119,8 @@ def same(name: str, strategy: Any, compiled: bool, steps: int) -> Trained:
     assert found.losses == pytest.approx(expected.losses, rel=1e-5)
     for key, values in expected.values.items():
         assert np.abs(values - found.values[key]).max() < 1e-5, key
-    for p in found.model.parameters():
+    parameters: list[Any] = [*found.model.parameters()]
+    for p in parameters:
         if isinstance(p, DTensor):  # gradients and state lie as the parameter does
             assert p.grad is not None and p.grad.placements == p.placements
             assert found.optimizer.state[p]["exp_avg"].placements == p.placements
@@ -131,9 +141,10 @@ def test_training_is_that_of_one_device(name: str, strategy: Any, compiled: bool
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_an_mlp_in_parts(compiled: bool):
     found = same("mlp", both, compiled, steps=2)
-    placed = [p.placements for p in found.model.parameters()]
+    parameters: list[Any] = [*found.model.parameters()]
+    placed = [p.placements for p in parameters]
     assert placed == [(Shard(0), Shard(0))] * 2 + [(Shard(0), Shard(1)), (Shard(0), Replicate())]
-    parts = [p._d.array.addressable_shards[0].data.shape for p in found.model.parameters()]
+    parts = [p._d.array.addressable_shards[0].data.shape for p in parameters]
     assert parts == [(8, 32), (8,), (4, 32), (4,)]  # each device holds no more
 
 
@@ -168,7 +179,8 @@ def test_results_lie_as_xla_splits_them():
     x, w = on(X, Shard(0), Replicate()), on(torch.ones(4, 6), Replicate(), Shard(1))
     assert (x @ w).placements == (Shard(0), Shard(1)) and (x.T * 2).placements == (Shard(1), Replicate())
     assert x.sum(0).placements == (Replicate(), Replicate())  # reduced at once: JAX has no terms of a sum
-    assert torch.zeros_like(x).placements == torch.randn_like(x).placements == x.placements
+    made: Any = [torch.zeros_like(x), torch.randn_like(x)]
+    assert made[0].placements == made[1].placements == x.placements
     half = distribute_tensor(torch.ones(4, 6), SQUARE["model"], [Shard(1)])
     assert half.placements == (Shard(1),) and (half + 1).device_mesh == SQUARE["model"]
     row = distribute_tensor(X, SQUARE["data"], [Shard(0)])
@@ -200,7 +212,7 @@ def test_from_local_makes_the_whole_of_parts():
     for op, expected in {"sum": [1, 5], "avg": [0.5, 2.5], "max": [1, 3], "min": [0, 2], "product": [0, 6]}.items():
         found = DTensor.from_local(parts, SQUARE, [Shard(0), Partial(op)])
         assert values(found) == [[e, e] for e in expected] and found.placements == (Shard(0), Replicate())
-    same = torch.ones(2, requires_grad=True)
+    same: Any = torch.ones(2, requires_grad=True)
     found = DTensor.from_local(same, SQUARE, [Shard(0), Partial()])  # the same part on each device
     assert values(found) == [2.0] * 4
     found.sum().backward()
@@ -225,7 +237,7 @@ def test_writes_keep_the_placements():
     for write in (lambda t: t.copy_(X), lambda t: t.zero_(), lambda t: t.fill_(2), lambda t: t.normal_()):
         assert write(y).placements == x.placements
     with torch.no_grad():
-        p = torch.nn.Parameter(x.detach())
+        p: Any = torch.nn.Parameter(x.detach())
         p.sub_(torch.ones_like(p))
     assert isinstance(p, DTensor) and p.placements == x.placements
 
@@ -281,7 +293,10 @@ def test_random_numbers_are_those_of_one_device():
 
 
 def test_checkpoints_are_laid_anew(tmp_path: Any):
-    x, y = on(X.detach(), Shard(0), Replicate()), creation.zeros(8, 4, device_mesh=SQUARE, placements=[Shard(1), Shard(0)])
+    x, y = (
+        on(X.detach(), Shard(0), Replicate()),
+        creation.zeros(8, 4, device_mesh=SQUARE, placements=[Shard(1), Shard(0)]),
+    )
     checkpoint.save({"x": x}, checkpoint_id=str(tmp_path / "x"))
     plain = {"x": torch.zeros(8, 4)}
     checkpoint.load({"x": y}, checkpoint_id=str(tmp_path / "x"))
@@ -292,7 +307,8 @@ def test_checkpoints_are_laid_anew(tmp_path: Any):
 
 
 def test_modules_and_optimizers_take_over_state():
-    plain, model = torch.nn.Linear(4, 8), torch.nn.Linear(4, 8)
+    plain: Any = torch.nn.Linear(4, 8)
+    model: Any = torch.nn.Linear(4, 8)
     fully_shard(model, mesh=SQUARE["data"])
     model.load_state_dict(plain.state_dict())
     assert model.weight.placements == (Shard(0),) and values(model.weight) == plain.weight.tolist()
@@ -311,7 +327,7 @@ def test_modules_and_optimizers_take_over_state():
 
 def test_a_loss_of_classes_in_parts():
     logits, target = torch.randn(4, 16), torch.randint(16, (4,))
-    mine = logits.clone().requires_grad_()
+    mine: Any = logits.clone().requires_grad_()
     torch.nn.functional.cross_entropy(mine, target).backward()
     split = on(logits.requires_grad_(), Replicate(), Shard(1))
     with loss_parallel():

@@ -7,7 +7,7 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
-from eager.distributed.tensor.dtensor import distribute_tensor
+from eager.distributed.tensor.dtensor import DTensor, distribute_tensor
 from eager.distributed.tensor.placements import Placement
 from eager.functional import creation
 from eager.rng import functions
@@ -19,9 +19,11 @@ def _on_mesh(made: Callable[..., Tensor], what: str) -> Any:
     def function(
         *size: Any, requires_grad: bool = False, dtype: Any = None, layout: Any = None,
         device_mesh: DeviceMesh, placements: Sequence[Placement] | None = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> DTensor:  # fmt: skip
         whole = made(*size, dtype=dtype) if layout is None else made(*size, dtype=dtype, layout=layout)
-        return distribute_tensor(whole, device_mesh, placements).requires_grad_(requires_grad)
+        found = distribute_tensor(whole, device_mesh, placements)
+        found.requires_grad_(requires_grad)
+        return found
 
     function.__name__ = function.__qualname__ = made.__name__
     function.__doc__ = f"""{what} of the global shape `size`, which lie on the mesh as `placements` say.
@@ -39,10 +41,13 @@ rand = _on_mesh(functions.rand, "Uniform numbers in [0, 1)")
 randn = _on_mesh(functions.randn, "Normal numbers")
 
 
+_full = _on_mesh(creation.full, "One value")
+
+
 def full(
     size: Sequence[int], fill_value: Any, *, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
     device_mesh: DeviceMesh, placements: Sequence[Placement] | None = None,
-) -> Tensor:  # fmt: skip
+) -> DTensor:  # fmt: skip
     """`fill_value` in the global shape `size`. As `torch.distributed.tensor.full`; see `zeros`."""
-    whole = creation.full(size, fill_value, dtype=dtype)
-    return distribute_tensor(whole, device_mesh, placements).requires_grad_(requires_grad)
+    return _full(size, fill_value, dtype=dtype, layout=layout, requires_grad=requires_grad, device_mesh=device_mesh,
+                 placements=placements)  # fmt: skip

@@ -62,7 +62,7 @@ class DTensor(Tensor, metaclass=_Kind):
         placements: Sequence[Placement] | None = None, *, run_check: bool = False,
         shape: Sequence[int] | None = None, stride: Sequence[int] | None = None,
         grad_placements: Sequence[Placement] | None = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> DTensor:  # fmt: skip
         """The tensor whose parts are `local_tensor`: of each device the same one, or, of a sequence, one for each
         device in the order of the mesh. Parts are concatenated where they are shards; terms (Partial) are reduced at
         once, and what is replicated is that of the first device. Gradients flow back to the parts.
@@ -101,7 +101,9 @@ class DTensor(Tensor, metaclass=_Kind):
         part: Tensor = self
         for placement, count in zip(self.placements, self.device_mesh.shape, strict=True):
             if isinstance(placement, Shard):
-                part = part.narrow(placement.dim, 0, min(-(-part.shape[placement.dim] // count), part.shape[placement.dim]))
+                part = part.narrow(
+                    placement.dim, 0, min(-(-part.shape[placement.dim] // count), part.shape[placement.dim])
+                )
         return transferred(part, _plain_device(self.device_mesh))
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
@@ -111,7 +113,7 @@ class DTensor(Tensor, metaclass=_Kind):
     def redistribute(
         self, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
         async_op: bool = False, forward_dtype: Any = None, backward_dtype: Any = None,
-    ) -> Tensor:  # fmt: skip
+    ) -> DTensor:  # fmt: skip
         """The same values, lying as `placements` say. Of a part of its mesh as `device_mesh`, they are of its dims.
 
         Gradients lie alike on the way back, and in `grad` as the leaf does. Raises RuntimeError for Partial and without
@@ -137,7 +139,7 @@ def is_distributed(tensor: Any) -> bool:
 def distribute_tensor(
     tensor: Tensor, device_mesh: DeviceMesh, placements: Sequence[Placement] | None = None, *,
     src_data_rank: int | None = 0,
-) -> Tensor:  # fmt: skip
+) -> DTensor:  # fmt: skip
     """A leaf with the values of `tensor` that lies on the mesh as `placements` say, one for each of its dims.
 
     A dim that does not divide is whole on each device; `placements` and `to_local` are as in PyTorch. `Partial` gets
@@ -148,13 +150,15 @@ def distribute_tensor(
     if is_placed(tensor) and tensor.device.mesh is not None:
         if tensor.device.mesh != device_mesh:
             raise ValueError(OTHER_MESH.format(tensor.device.mesh, device_mesh))
-        if DTensor.placements.__get__(tensor) != given:
-            raise ValueError(OTHER_PLACEMENTS.format(DTensor.placements.__get__(tensor), given))
-        return tensor
+        known: Any = tensor
+        if known.placements != given:
+            raise ValueError(OTHER_PLACEMENTS.format(known.placements, given))
+        return known
     if not tensor.is_leaf:
         raise RuntimeError(NOT_LEAF)
     found = distributed(tensor.detach(), device_mesh, given)
-    return found.requires_grad_(tensor.requires_grad)
+    found.requires_grad_(tensor.requires_grad)
+    return found
 
 
 def place(tensor: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> None:
@@ -194,7 +198,7 @@ def _count(mesh: DeviceMesh) -> int:
     return len(runtime().devices("cpu") if mesh.device_type == "cpu" else devices(mesh.device_type))
 
 
-def distributed(whole: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> Tensor:
+def distributed(whole: Any, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> DTensor:
     """A plain tensor on the mesh, with its history; of a DTensor the same values, laid so on the axes of `mesh`."""
     if one_device.get():
         return whole
@@ -203,7 +207,7 @@ def distributed(whole: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ..
     return _laid(transferred(whole, _checked_place(mesh)), mesh, placements)
 
 
-def _laid(value: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> Tensor:
+def _laid(value: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> Any:
     """A tensor on the mesh, or on a part of it, lying so on the axes of `mesh`, and as before on others."""
     if not current_interpreter().immediate:  # what it is on other axes is left to the compiler
         spec = _changed(((),) * value.ndim, mesh, placements)
@@ -284,7 +288,9 @@ class _OfMesh:
         if not is_distributed(tensor):
             if one_device.get() and tensor is not None and self.name in _SAME:
                 return lambda *args, **kwargs: tensor
-            raise AttributeError(f"'{owner.__name__}' object has no attribute '{self.name}'", name=self.name, obj=tensor)
+            raise AttributeError(
+                f"'{owner.__name__}' object has no attribute '{self.name}'", name=self.name, obj=tensor
+            )
         return self.what.__get__(tensor, owner)
 
 

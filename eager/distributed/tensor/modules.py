@@ -46,7 +46,8 @@ def distribute_module(
     """
     if getattr(module, "_distribute_module_applied", False):
         raise RuntimeError(TWICE)
-    before, after = _hook(input_fn, "input_fn", "inputs"), _hook(output_fn, "output_fn", "outputs")
+    before: Any = _hook(input_fn, "input_fn", "inputs")
+    after: Any = _hook(output_fn, "output_fn", "outputs")
     for name, submodule in module.named_modules():
         if partition_fn is not None:
             partition_fn(name, submodule, device_mesh)
@@ -63,7 +64,9 @@ def distribute_module(
 
 def _hook(function: Any, name: str, what: str) -> Any:
     """What the user gave, as a function of (module, value, mesh)."""
-    count = 3 if function is None else len(inspect.signature(function).parameters)
+    if function is None:
+        return None
+    count = len(inspect.signature(function).parameters)
     if count == 2:
         warnings.warn(TWO_ARGUMENTS.format(name=name, what=what), FutureWarning, stacklevel=3)
         return lambda module, value, mesh: function(value, mesh)

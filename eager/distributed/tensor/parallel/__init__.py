@@ -65,6 +65,7 @@ class _Layouts(ParallelStyle):
             if found is None:
                 raise NotImplementedError(f"{type(self).__name__} currently only support nn.Linear and nn.Embedding!")
             _place(module, device_mesh, found)
+
         def held(values: Any, wishes: tuple[Any, ...], layouts: Any, local: bool) -> Any:
             if available(device_mesh) and current_interpreter().immediate:
                 each, wishes = functools.partial(_laid, mesh=device_mesh, local=local), _several(layouts)
