@@ -49,7 +49,7 @@ def beside(made: Tensor, like: Tensor) -> Tensor:
 
 
 def laid_as(g: Tensor, leaf: Tensor) -> Tensor:
-    """A gradient on devices, in memory of its own. If it or its leaf is on a mesh, it lies where and as the leaf does."""
+    """A gradient on devices, in memory of its own. If it or its leaf is on a mesh, it lies as the leaf does."""
     if leaf._d.__class__ is Placed and leaf._d.device.mesh is not None:
         return Tensor._wrap(like(g._d, leaf._d))
     if g._d.device.mesh is not None and not is_elsewhere(leaf):
