@@ -47,8 +47,10 @@ def _even(x: Any) -> Any:
 
 
 def _scattering(op: Op) -> Callable[..., Any]:
+    impl: Any = op.impl
+
     def kernel(x: Any, index: Any, src: Any, **params: Any) -> Any:
-        return op.impl(jnp, x, _even(index), _even(src[tuple(map(slice, index.shape))]), **params)
+        return impl(jnp, x, _even(index), _even(src[tuple(map(slice, index.shape))]), **params)
 
     return kernel
 

@@ -221,7 +221,7 @@ def _laid(value: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) ->
     )
     found = E.shard(value, spec=held)
     found._d.device = device_of_mesh(value.device.mesh._joined(mesh, "redistribute"))
-    if held != dims:
+    if found._d.laid != dims:  # a dim does not divide, or an axis has one device
         found._d.memory.dims = dims
     return found
 
