@@ -59,14 +59,13 @@ class Memory:
         self.version = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        dims = self.dims or runtime().dims(self.array) if not isinstance(self.array, np.ndarray) else None
-        return Memory, (runtime().fetch(self.array), self.stride, dims)  # it is put back with what is seen of it
+        return Memory, (runtime().fetch(self.array), self.stride)  # it is put back with what is seen of it
 
-    def home(self, where: device) -> None:
-        """Put the values on a device, if they are still NumPy's."""
+    def home(self, where: device, dims: Dims | None) -> None:
+        """Put the values on a device, if they are still NumPy's; on a mesh, lying so."""
         if isinstance(self.array, np.ndarray):
             if where.mesh is not None:
-                self.array, self.dims = _split(self.array, where, self.dims or ())
+                self.array, self.dims = _split(self.array, where, dims or ())
             else:
                 self.array = runtime().put(self.array, backing(check_device(where)))
 
@@ -192,7 +191,9 @@ class Placed(StandIn):
 
     def __reduce__(self) -> tuple[Any, ...]:
         steps = tuple((step.op.name, step.params) for step in self.steps)
-        return _rebuilt, (self.memory, self.device, steps, self.stride, self.offset)
+        of_mesh = self.device.mesh is not None
+        dims = self.memory.dims or runtime().dims(self.memory.array) if of_mesh else None
+        return _rebuilt, (self.memory, self.device, steps, self.stride, self.offset, dims)
 
     # --- what a Tensor asks
 
@@ -214,8 +215,10 @@ class Placed(StandIn):
         return self.stride
 
 
-def _rebuilt(memory: Memory, where: device, steps: Any, stride: Strides, offset: int) -> Placed:
-    memory.home(where)
+def _rebuilt(
+    memory: Memory, where: device, steps: Any, stride: Strides, offset: int, dims: Dims | None
+) -> Placed:  # fmt: skip
+    memory.home(where, dims)
     found = tuple(Step(OPS[name], params) for name, params in steps)
     array = runtime().read(memory.array, found) if found else memory.array
     return Placed(array, check_device(where), memory, found, stride, offset)
