@@ -72,7 +72,7 @@ class State:
 def array_of(leaf: Any) -> np.ndarray:
     """The values of a tensor, an array or a number."""
     if isinstance(leaf, Tensor):
-        return (leaf.to_dense() if is_sparse(leaf) else leaf)._array()
+        return (leaf.to_dense() if is_sparse(leaf) else leaf)._read()
     return np.asarray(leaf)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from compare.cases.arguments import bind
 from compare.cases.case import Case
+from compare.cases.meshes import found as found_on_mesh
+from compare.cases.meshes import lifted
 from compare.cases.outcome import Outcome
 from compare.checking.auditing import audited
 from compare.checking.comparison import SECOND, findings_of, repeated
@@ -19,6 +21,7 @@ from compare.judging.tolerance import (
 from compare.judging.work import LIMIT
 from compare.locating.stages import in_traceback
 from compare.modes import EAGER, Mode, modes_named
+from compare.modes.meshes import modes_of
 
 UNSTABLE = (
     "eager itself differs from one call to the next: the function depends on something that is not put back, such as "
@@ -53,6 +56,9 @@ def check(
     limit   how much work a mode may take, or judging it, in numbers that are computed: about a nanosecond each. Beyond
             that the verdict is "no opinion", with this reason; finite differences sample fewer elements
 
+    Tensors on a mesh (DTensors) are on one device in these modes, but in two that there are then besides: "on the mesh"
+    runs the function as it is, "compiled on the mesh" as a program for it.
+
     Raises ValueError for an unknown mode, or another order than 1 and 2, and ArgumentsError, a TypeError, if `fn` does
     not take these arguments. What `fn` itself raises is compared, and named by `report.raised`.
 
@@ -64,9 +70,14 @@ def check(
     """
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, got {order}")
-    chosen = modes_named(modes)
     bind(fn, args, kwargs)
-    case = Case(fn, args, kwargs, seed, locates=locate, limit=limit)
+    laid = found_on_mesh(fn, args, kwargs)
+    chosen = modes_named(modes, modes_of(laid))
+    with lifted(laid):
+        return _checked(Case(fn, args, kwargs, seed, locates=locate, limit=limit), chosen, order, audit, seed)
+
+
+def _checked(case: Case, chosen: Sequence[Mode], order: int, audit: bool, seed: int) -> Report:
     reference = EAGER.run(case)
     findings = _without_unstable(list(compared(case, chosen, reference)))
     if order == 2:

@@ -35,14 +35,17 @@ def mode_names() -> list[str]:
     return [name for known in _modes for name in ((known, PASSES) if known == "graph" else (known,))]
 
 
-def modes_named(names: Sequence[str | Mode] | None) -> list[Mode]:
-    """The registered modes of these names, or those that are run by default; a Mode stands for itself.
+def modes_named(names: Sequence[str | Mode] | None, besides: Sequence[Mode] = ()) -> list[Mode]:
+    """The modes of these names, or those that are run by default; a Mode stands for itself.
+
+    besides: modes that are known for this call only, and run by default
 
     "passes" stands for one mode a pass, which is run after "graph". Raises ValueError.
     """
     table: dict[str, Sequence[Mode]] = {name: (mode,) for name, (mode, _) in _modes.items()}
     table[PASSES] = [GraphMode(k, name) for k, (name, _) in enumerate(default_passes(), 1)]
-    wanted = [n for n in mode_names() if n == PASSES or _modes[n][1]] if names is None else names
+    table |= {mode.name: (mode,) for mode in besides}
+    wanted = [*(n for n in mode_names() if n == PASSES or _modes[n][1]), *besides] if names is None else names
     found: list[Mode] = []
     for wish in wanted:
         if not isinstance(wish, str):

@@ -30,16 +30,22 @@ MISSING: dict[str, Exception] = {
 class device:
     """Where a tensor lives: a `type` ("cpu", "cuda", ...) and an `index` or None. As `torch.device`.
 
+    mesh  of a DTensor: the devices that it lies on, a `DeviceMesh`; None for a single device
+
     Raises RuntimeError for a string that names no device, TypeError for what is neither a string nor a device.
     """
 
-    __slots__ = ("index", "type")
+    __slots__ = ("index", "mesh", "type")
     type: str
     index: int | None
+    mesh: Any
 
     def __init__(self, type: Any, index: int | None = None):
         if isinstance(type, device):
-            type, index = type.type, type.index
+            object.__setattr__(self, "mesh", type.mesh)
+            object.__setattr__(self, "type", type.type)
+            object.__setattr__(self, "index", type.index)
+            return
         elif isinstance(type, int) and not isinstance(type, bool):
             if not devices(kind := accelerator()):
                 raise RuntimeError(NO_ACCELERATOR)
@@ -58,12 +64,14 @@ class device:
             type = _parse(type)[0]
         object.__setattr__(self, "type", type)
         object.__setattr__(self, "index", index)
+        object.__setattr__(self, "mesh", None)
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"attribute '{name}' of 'torch.device' objects is not writable")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+        same = isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+        return same and (self.mesh is other.mesh or self.mesh == other.mesh)
 
     def __hash__(self) -> int:
         return hash((self.type, self.index))
@@ -76,7 +84,7 @@ class device:
         return f"device(type='{self.type}'{index})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return device, (self.type, self.index)
+        return (device, (self.type, self.index)) if self.mesh is None else (device_of_mesh, (self.mesh,))
 
     def __enter__(self) -> device:
         """Make tensors here. Raises as `check_device`."""
@@ -123,8 +131,8 @@ def check_device(where: Any) -> device:
     """
     if where is None:
         return _defaults.get()[-1]
-    if where is CPU:
-        return CPU
+    if where is CPU or getattr(where, "mesh", None) is not None:
+        return where
     found = where if isinstance(where, device) else device(where)
     if found.type == "cpu":
         return CPU
@@ -146,6 +154,14 @@ def check_device(where: Any) -> device:
 @functools.cache
 def _device(kind: str, index: int) -> device:
     return device(kind, index)
+
+
+@functools.cache
+def device_of_mesh(mesh: Any) -> device:
+    """All devices of a `DeviceMesh`, as one place for tensors: always the same object for equal meshes."""
+    found = device(mesh.device_type)
+    object.__setattr__(found, "mesh", mesh)
+    return found
 
 
 def named(kind: str, where: Any = None) -> device:

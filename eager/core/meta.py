@@ -22,7 +22,7 @@ from graphc.ops.stand_in import StandIn
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 NO_ITEM = "Tensor.item() cannot be called on meta tensors"
-NO_NUMPY = "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+NO_NUMPY = "can't convert {} to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
 NO_SHAPE = "The result of torch.{}() has a shape that depends on values, which meta tensors do not have."
 MIXED = "Tensor on device {} is not on the expected device {}!"
 LIBRARY = tuple(os.path.dirname(os.path.dirname(os.path.abspath(file))) + os.sep for file in (__file__, ops.__file__))

@@ -1,4 +1,4 @@
-"""Data that lie elsewhere than in NumPy's memory: on a JAX device, or, of meta tensors, nowhere.
+"""Data that lie elsewhere than in NumPy's memory: on a JAX device, or several, or, of meta tensors, nowhere.
 
 A tensor on a device has a `Placed` beneath it. JAX's arrays never change, and tensors do: so a `Memory` holds its
 present array, and a view is the steps that lead to it from there, taken again when the memory has been written.
@@ -8,15 +8,18 @@ Who runs ops on such arrays is a *runtime* (`eager.core.runtime`), loaded when t
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, NoReturn, final
 
 import numpy as np
 
 from eager.core import state
-from eager.core.devices import CPU, META, check_device, device
+from eager.core.devices import CPU, META, check_device, device, device_of_mesh
 from eager.core.meta import MIXED, Meta, NoDataError, is_of_caller
-from eager.core.runtime import runtime
+from eager.core.runtime import Dims, runtime
 from eager.core.sparse import is_sparse
 from graphc.ops.aval import Aval, results_of
 from graphc.ops.spec import OPS, Op
@@ -29,7 +32,14 @@ ODD_ONE = (
     "Expected all tensors to be on the same device, but got {arg} is on {other}, different from other tensors on {most}"
     " (when checking argument in method wrapper_{kind}_{op})"
 )
+NOT_DISTRIBUTED = (
+    "aten.{}.default: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
+    "distributed operators! Please see "
+    "https://docs.pytorch.org/docs/main/distributed.tensor.html#mixed-tensor-and-dtensor-operations for more details."
+)
 ON_HOST = "this operation computes in the memory of the CPU, and its tensor is on {}. Use Tensor.cpu() first."
+
+implicit_replication: ContextVar[bool] = ContextVar("implicit_replication", default=False)  # as PyTorch's context says
 
 
 @final
@@ -38,23 +48,27 @@ class Memory:
 
     array    its present value
     stride   how it would lie there if it were PyTorch's; None if row-major
+    dims     on a mesh: how it was said to lie, where it cannot since a dim does not divide; None if it lies as said
     version  the number of writes to it
     """
 
-    __slots__ = ("__weakref__", "array", "stride", "version")
+    __slots__ = ("__weakref__", "array", "dims", "stride", "version")
     base = None  # it owns itself
 
-    def __init__(self, array: Any, stride: Strides):
-        self.array, self.stride = array, stride
+    def __init__(self, array: Any, stride: Strides, dims: Dims | None = None):
+        self.array, self.stride, self.dims = array, stride, dims
         self.version = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Memory, (runtime().fetch(self.array), self.stride)  # it is put back with what is seen of it
 
-    def home(self, where: device) -> None:
-        """Put the values on a device, if they are still NumPy's."""
+    def home(self, where: device, dims: Dims | None) -> None:
+        """Put the values on a device, if they are still NumPy's; on a mesh, lying so."""
         if isinstance(self.array, np.ndarray):
-            self.array = runtime().put(self.array, backing(check_device(where)))
+            if where.mesh is not None:
+                self.array, self.dims = _split(self.array, where, dims or ())
+            else:
+                self.array = runtime().put(self.array, backing(check_device(where)))
 
 
 @final
@@ -96,10 +110,32 @@ class Placed(StandIn):
         if may_repeat(self.steps) and not repeated and self.repeats:
             raise RuntimeError(REPEATED)
         memory = self.memory
-        memory.array = runtime().write(memory.array, self.steps, value) if self.steps else value
+        written = runtime().write(memory.array, self.steps, value) if self.steps else value
+        memory.array = written if self.device.mesh is None else runtime().alike(written, memory.array)
         memory.version += 1
         state.note_write(memory)
-        self._array, self._seen = value, memory.version
+        self._array, self._seen = value if self.steps else memory.array, memory.version
+
+    @property
+    def dims(self) -> Dims:
+        """On a mesh: the axes that each dim is split over, as it was said, or as it has come about."""
+        if not self.steps and self.memory.dims is not None:
+            return self.memory.dims
+        return self.laid
+
+    def local(self) -> np.ndarray:
+        """On a mesh: the values of the first device, as PyTorch splits them."""
+        sizes = dict(zip(self.device.mesh._axes, self.device.mesh._lengths, strict=True))
+        first = [
+            functools.reduce(lambda n, axis: -(-n // sizes[axis]), axes, n)
+            for n, axes in zip(self.shape, self.dims, strict=True)
+        ]
+        return self.values[(*map(slice, first), ...)]
+
+    @property
+    def laid(self) -> Dims:
+        """On a mesh: the axes that each dim is split over."""
+        return runtime().dims(self.array) or ((),) * len(self.shape)
 
     @property
     def repeats(self) -> bool:
@@ -125,7 +161,9 @@ class Placed(StandIn):
 
     def alone(self) -> Placed:
         """The same values in a memory of their own."""
-        return Placed(self.array, self.device, stride=dense(self.shape, self.stride))
+        copy = Placed(self.array, self.device, stride=dense(self.shape, self.stride))
+        copy.memory.dims = None if self.steps else self.memory.dims
+        return copy
 
     def geometry(self, base: Placed) -> dict[str, Any]:
         """Where this lies in the memory of `base`, as parameters of `as_strided`."""
@@ -154,9 +192,16 @@ class Placed(StandIn):
 
     def __reduce__(self) -> tuple[Any, ...]:
         steps = tuple((step.op.name, step.params) for step in self.steps)
-        return _rebuilt, (self.memory, self.device, steps, self.stride, self.offset)
+        of_mesh = self.device.mesh is not None
+        dims = self.memory.dims or runtime().dims(self.memory.array) if of_mesh else None
+        return _rebuilt, (self.memory, self.device, steps, self.stride, self.offset, dims)
 
     # --- what a Tensor asks
+
+    def spread(self, made: Any) -> Any:
+        if self.device.mesh is not None and made._d.__class__ is Placed and made._d.shape == self.shape:
+            made._d = like(made._d, self)
+        return made
 
     def force(self, tensor: Any) -> NoReturn:
         raise NoDataError(ON_HOST.format(self.device))
@@ -171,8 +216,10 @@ class Placed(StandIn):
         return self.stride
 
 
-def _rebuilt(memory: Memory, where: device, steps: Any, stride: Strides, offset: int) -> Placed:
-    memory.home(where)
+def _rebuilt(
+    memory: Memory, where: device, steps: Any, stride: Strides, offset: int, dims: Dims | None
+) -> Placed:  # fmt: skip
+    memory.home(where, dims)
     found = tuple(Step(OPS[name], params) for name, params in steps)
     array = runtime().read(memory.array, found) if found else memory.array
     return Placed(array, check_device(where), memory, found, stride, offset)
@@ -181,8 +228,36 @@ def _rebuilt(memory: Memory, where: device, steps: Any, stride: Strides, offset:
 def put(data: Any, where: device) -> Placed:
     """The values of an ndarray, or a Placed, in new memory on the device `where`."""
     placed = data.__class__ is Placed
-    found = runtime().put(data.array if placed else data, backing(where))
+    given = data.array if placed else data
+    if placed and where.mesh is not None and data.device.mesh is not None:
+        found = given  # from a part of the mesh to another: the devices are the same
+    else:
+        found = runtime().put(given, backing(where))
     return Placed(found, where, stride=dense(tuple(data.shape), data.stride if placed else strides_of(data)))
+
+
+def spread(data: Any, where: device, dims: Dims) -> Placed:
+    """The values of an ndarray, or a Placed, in new memory on all devices of a mesh, split over these axes of it.
+
+    A dim that does not divide is whole on each device, and `Placed.dims` is what was said.
+    """
+    array, said = _split(data.array if data.__class__ is Placed else data, where, dims)
+    found = Placed(array, where, stride=dense(tuple(data.shape), data.stride if data.__class__ is Placed else None))
+    found.memory.dims = said
+    return found
+
+
+def _split(array: Any, where: device, dims: Dims) -> tuple[Any, Dims | None]:
+    """An array put on a mesh, and what was said of it if it does not lie so."""
+    sizes = dict(zip(where.mesh._axes, where.mesh._lengths, strict=True))
+    counts = [math.prod(sizes[axis] for axis in axes) for axes in dims]
+    held = tuple(() if n % m else axes for n, m, axes in zip(array.shape, counts, dims, strict=False))
+    return runtime().put(array, _over(where, held)), None if held == dims else dims
+
+
+def like(data: Any, model: Placed) -> Placed:
+    """`data`, an ndarray or Placed of the shape of `model`, in new memory that lies where and as that does."""
+    return put(data, model.device) if model.device.mesh is None else spread(data, model.device, model.dims)
 
 
 def dense(shape: tuple[int, ...], strides: Strides) -> Strides:
@@ -191,8 +266,15 @@ def dense(shape: tuple[int, ...], strides: Strides) -> Strides:
 
 
 def backing(where: device) -> Any:
-    """The runtime's device that `where`, which `check_device` has returned, is."""
+    """The runtime's device that `where`, which `check_device` has returned, is; of a mesh, all, each with a copy."""
+    if where.mesh is not None:
+        return _over(where, ())
     return runtime().devices(where.type)[where.index or 0]
+
+
+def _over(where: device, dims: Dims) -> Any:
+    mesh = where.mesh
+    return runtime().over(where.type, mesh._lengths, mesh._axes, dims)
 
 
 def is_elsewhere(tensor: Any) -> bool:
@@ -225,7 +307,12 @@ def filled(shape: Sequence[int], dtype: np.dtype, value: Any, like: Any) -> Any:
     if like.__class__ is Meta:
         return Meta(shape, dtype)
     array = np.full(shape, value, dtype)
-    return put(array, like.device) if like.__class__ is Placed else array
+    return beside(array, like) if like.__class__ is Placed else array
+
+
+def beside(array: np.ndarray, model: Placed) -> Placed:
+    """An ndarray on the device of `model`; on a mesh, of one with the same shape, lying as that does."""
+    return like(array, model) if array.shape == model.shape else put(array, model.device)
 
 
 def zeros_on(where: device, shape: Sequence[int], dtype: np.dtype) -> Any:
@@ -246,6 +333,8 @@ def common_device(op: Op, tensors: Sequence[Any]) -> device:
     bools there may be an index of one elsewhere; constants that this library has made on the way count as neither.
     """
     devices = [device_of(t) for t in tensors]
+    if any(d.mesh is not None for d in devices):
+        return _common_mesh(op, tensors, devices)
     where = next(d for d in devices if d is not CPU)
     indexes = "spec" in op.params or where is META
     differing = [
@@ -260,6 +349,24 @@ def common_device(op: Op, tensors: Sequence[Any]) -> device:
                 if not given(tensors[k]):
                     continue
             raise _different(op, k, [d for i, d in enumerate(devices) if i == k or i not in differing])
+    return where
+
+
+def _common_mesh(op: Op, tensors: Sequence[Any], devices: Sequence[device]) -> device:
+    """Where `op` runs on tensors of which some are on a mesh: of parts of one mesh, on the part that has them all.
+
+    RuntimeError for several meshes, and for a tensor that is on none, unless it has one element.
+    """
+    given: Callable[[Any], bool] | None = None
+    where: device | None = None
+    for t, d in zip(tensors, devices, strict=True):
+        if d.mesh is not None:
+            where = d if where is None or where is d else device_of_mesh(where.mesh._joined(d.mesh, op.name))
+        elif math.prod(t._d.shape) == 1 or implicit_replication.get():
+            continue
+        elif d is not CPU or (given := given or is_of_caller())(t):
+            raise RuntimeError(NOT_DISTRIBUTED.format(op.name))
+    assert where is not None
     return where
 
 
@@ -280,6 +387,8 @@ def run(op: Op, data: Sequence[Any], params: dict[str, Any], where: device) -> l
     # of an ndarray a copy: it may be written before the program has read it
     arrays = [x.array if x.__class__ is Placed else np.array(x) for x in data]
     results = results_of(runtime().run(op, arrays, params))
+    if where.mesh is not None:  # a result that depends on no operand's values lies on one device
+        results = [r if runtime().dims(r) is not None else runtime().put(r, backing(where)) for r in results]
     if op.view and data[0].__class__ is Placed and (view := data[0].view(op, params, results[0])) is not None:
         return [view]
     stride = None

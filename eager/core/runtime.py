@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from graphc.ops.steps import Step
 
 
+Dims = tuple[tuple[str, ...], ...]  # for each dim, the axes of the devices that it is split over, the major one first
+
+
 class Runtime(Protocol):
     """What runs ops on devices. Arrays are its own; `devices` of it are told apart by their place in what it gives."""
 
@@ -48,6 +51,23 @@ class Runtime(Protocol):
 
     def write(self, whole: Any, steps: tuple[Step, ...], value: Any) -> Any:
         """`whole` with `value` where `steps` lead to."""
+        ...
+
+    def over(self, kind: str, shape: tuple[int, ...], names: tuple[str, ...], dims: Dims) -> Any:
+        """What `put` takes in place of a device, for arrays that lie on the first devices of a kind, which are in an
+        array of this `shape` whose axes have `names`."""
+        ...
+
+    def alike(self, array: Any, model: Any) -> Any:
+        """`array`, lying on the devices as `model` does."""
+        ...
+
+    def agree(self, array: Any) -> bool:
+        """Whether devices that have the same part of an array have the same values of it."""
+        ...
+
+    def dims(self, array: Any) -> Dims | None:
+        """How an array lies on several devices; None if it is on one, or lies in a way that has no such name."""
         ...
 
 

@@ -366,7 +366,8 @@ class Tensor(TensorMethods):
         if self._n is not None and not force:
             raise RuntimeError(NUMPY_OF_GRAD)
         if is_elsewhere(self) and (self.device.type == "meta" or not force):
-            raise TypeError(NO_NUMPY.format(self.device))
+            what = "a DTensor" if self.device.mesh is not None else f"{self.device} device type tensor"
+            raise TypeError(NO_NUMPY.format(what))
         if self._d.__class__ is Sparse:
             raise TypeError(f"can't convert {self._d.kind} layout tensor to numpy. Use Tensor.to_dense() first.")
         array = self._known()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from eager.distributed.tensor.placements import Placement, placements_of
+
 if TYPE_CHECKING:
     from eager.core.tensor import Tensor
 
@@ -116,6 +118,34 @@ class DeviceMesh:
             raise KeyError(f"Invalid mesh_dim_names {names} specified. Mesh dim indices should be in ascending order.")
         return dims
 
+    @property
+    def _axes(self) -> tuple[str, ...]:
+        """The names of all axes of the mesh that this one is a part of."""
+        root = self._get_root_mesh()
+        return root.mesh_dim_names or tuple(f"dim{k}" for k in range(root.ndim))
+
+    @property
+    def _lengths(self) -> tuple[int, ...]:
+        """The lengths of these."""
+        return self._get_root_mesh().shape
+
+    @property
+    def _own_axes(self) -> tuple[str, ...]:
+        """The names of the axes that are this one's."""
+        return self._axes if self._root is None else self.mesh_dim_names or ()
+
+    def _placements(self, dims: Any) -> tuple[Placement, ...]:
+        """The placements of a tensor whose dims are split over these axes."""
+        return placements_of(dims, self._own_axes)
+
+    def _joined(self, other: DeviceMesh, op: str) -> DeviceMesh:
+        """The part of a mesh that has the axes of both. RuntimeError if they are parts of different ones."""
+        root = self._get_root_mesh()
+        if other._get_root_mesh() != root:
+            raise RuntimeError(f"{op}: found DTensors on different meshes, {self} and {other}")
+        axes = tuple(axis for axis in root._axes if axis in {*self._own_axes, *other._own_axes})
+        return self if axes == self._own_axes else root if axes == root._axes else root[axes]
+
     def _get_root_mesh(self) -> DeviceMesh:
         """The mesh that this one is a part of; itself, if of none."""
         return self._root or self
@@ -128,7 +158,7 @@ class DeviceMesh:
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        return self.device_type, self.shape, self._ranks.tobytes(), self.mesh_dim_names
+        return self.device_type, self.shape, self._ranks.tobytes(), self.mesh_dim_names, self._lengths
 
     def __repr__(self) -> str:
         if self.mesh_dim_names is None:

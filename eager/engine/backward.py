@@ -16,6 +16,7 @@ from eager.core.placed import Placed, data_of, filled, is_elsewhere
 from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine import hooks
+from eager.engine.crossing import laid_as
 from eager.engine.language import E
 from eager.engine.node_names import named
 
@@ -83,7 +84,7 @@ def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> N
         if made._d.__class__ is np.ndarray:
             made._d = laid_out(made._d, tensor._d, copy=False)
         elif made._d.__class__ is Placed and not create_graph:
-            tensor._g = Tensor._wrap(made._d.alone())  # others may have it, too
+            tensor._g = laid_as(made, tensor)  # others may have it, too
     elif create_graph:
         tensor._g = old + g
     elif is_elsewhere(old):

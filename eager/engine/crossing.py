@@ -8,7 +8,8 @@ from eager.core import tape
 from eager.core.devices import CPU, device
 from eager.core.interpreter import current_interpreter
 from eager.core.meta import NO_DATA, Meta
-from eager.core.placed import is_elsewhere, is_placed, put
+from eager.core.placed import Placed, is_elsewhere, is_placed, like, put
+from eager.core.placed import beside as data_beside
 from eager.core.sparse import ON_CPU, is_sparse
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
@@ -43,7 +44,20 @@ def transferred(t: Tensor, where: device) -> Tensor:
 
 def beside(made: Tensor, like: Tensor) -> Tensor:
     """`made`, of constants, on the device of the tensor `like` if its values are on one."""
-    return transferred(made, like.device) if is_placed(like) and not is_elsewhere(made) else made
+    if not is_placed(like) or is_elsewhere(made):
+        return made
+    if like.device.mesh is not None and made._n is None:
+        return Tensor._wrap(data_beside(made._array(), like._d))
+    return transferred(made, like.device)
+
+
+def laid_as(g: Tensor, leaf: Tensor) -> Tensor:
+    """A gradient on devices, in memory of its own. If it or its leaf is on a mesh, it lies as the leaf does."""
+    if leaf._d.__class__ is Placed and leaf._d.device.mesh is not None:
+        return Tensor._wrap(like(g._d, leaf._d))
+    if g._d.device.mesh is not None and not is_elsewhere(leaf):
+        return Tensor._wrap(g._d.values)
+    return Tensor._wrap(g._d.alone())
 
 
 def _back(node: tape.Node, g: Tensor) -> list[Tensor]:

@@ -12,7 +12,8 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.interpreter import IMMEDIATE, Interpreter
 from eager.core.meta import Meta, is_meta
-from eager.core.placed import Placed, is_elsewhere, is_placed, put
+from eager.core.placed import Placed, is_elsewhere, is_placed
+from eager.core.placed import beside as data_beside
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.core.views import check_plain_write, check_recorded_write
@@ -137,7 +138,7 @@ class Immediate(Interpreter):
         if like is not None and is_meta(like):
             return Tensor._wrap(Meta(shape, dtype))
         drawn = np.asarray(draw(shape))
-        return Tensor._wrap(drawn if like is None or not is_placed(like) else put(drawn, like.device))
+        return Tensor._wrap(drawn if like is None or not is_placed(like) else data_beside(drawn, like._d))
 
     def drawn(self, sampler: Any, inputs: Sequence[Tensor], generator: Any) -> Tensor:
         values = sampler.draw(generator, *[x._read() for x in inputs])

@@ -18,7 +18,8 @@ import numpy as np
 
 from eager.core.grad_mode import enable_grad, no_grad
 from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting, on_arrays
-from eager.core.placed import filled, is_elsewhere
+from eager.core.placed import data_of, filled, is_elsewhere, is_placed
+from eager.core.placed import like as laid_like
 from eager.core.sparse import hooks, is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.crossing import transferred
@@ -433,7 +434,10 @@ def _fitted(name: Any, value: Any, parameter: Tensor | None) -> Any:
         if is_sparse(value):
             return E.clone(value)
         if parameter is not None and name != "step" and parameter._dtype().kind == "f":
-            return transferred(E.cast(value.detach(), dtype=parameter._dtype()).clone(), parameter.device)
+            cast = E.cast(value.detach(), dtype=parameter._dtype()).clone()
+            if is_placed(parameter) and cast._d.shape == parameter._d.shape:
+                return Tensor._wrap(laid_like(data_of(cast), parameter._d))
+            return transferred(cast, parameter.device)
         return value.detach().clone()
     if isinstance(value, dict):
         return {key: _fitted(key, each, parameter) for key, each in value.items()}

@@ -11,6 +11,7 @@ from eager.core import dtypes
 from eager.core.devices import check_device
 from eager.core.layouts import memory_order
 from eager.core.limits import finfo
+from eager.core.placed import is_placed
 from eager.core.sparse import is_sparse, not_implemented
 from eager.core.tensor import Tensor, check_in_place
 from eager.engine.crossing import transferred
@@ -173,7 +174,8 @@ def _like(
         raise not_implemented(fill.__name__, input._d)
     order, dtype = memory_order(input), dtype or input.dtype
     if order is None:
-        return function(*bounds, tuple(input._d.shape), dtype=dtype, requires_grad=requires_grad, **options)
+        made = function(*bounds, tuple(input._d.shape), dtype=dtype, requires_grad=requires_grad, **options)
+        return input._d.spread(made) if is_placed(input) else made
     stored = tuple(input._d.shape[axis] for axis in order)
     made = Tensor._wrap(np.empty(stored, dtypes.to_numpy(dtype)).transpose(np.argsort(order)))
     made = transferred(made, check_device(options["device"]))

@@ -116,6 +116,8 @@ def source_of(generator: Generator | None, where: Any = None) -> Generator:
         if generator.device.type != wanted:
             raise RuntimeError(OTHER_GENERATOR.format(wanted, generator.device.type))
         return generator
+    if where.mesh is not None:  # the numbers that a single device would draw
+        where = CPU if where.type == "cpu" else check_device(device(where.type, 0))
     return default_generator if where is CPU or where is META else generator_of(where)
 
 

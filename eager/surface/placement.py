@@ -18,7 +18,7 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 def is_cpu(self: Tensor) -> bool:
     """Whether the values are in the memory of the CPU."""
-    return self.device is CPU
+    return self.device.type == "cpu"
 
 
 def is_cuda(self: Tensor) -> bool:

@@ -80,6 +80,9 @@ def tensor_text(t: Tensor) -> str:
     """What `repr(t)` shows. A traced tensor shows its type alone, unless a program may depend on the text."""
     prefix = "tensor("
     data = t._d
+    if is_placed(t) and (mesh := t.device.mesh) is not None:
+        local, placements = tensor_text(Tensor._wrap(data.local())), mesh._placements(data.dims)
+        return f"DTensor(local_tensor={local}, device_mesh={mesh}, placements={placements})"
     if is_meta(t):
         shown = ["device='meta'", f"size={data.shape}"]
         shown += [] if t._dtype() == default_float() else [f"dtype={BY_NUMPY[t._dtype()]}"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import final
 
-from eager.core.devices import CPU, device
+from eager.core.devices import CPU, device, device_of_mesh
 from eager.core.placed import DIFFERENT, is_placed
 from eager.core.tensor import Tensor
 from graphc import errors
@@ -28,7 +29,13 @@ class Placement:
     @property
     def device(self) -> device:
         """Where the program runs, as far as it is known."""
-        return self._target or next((t.device for t in self._given() if is_placed(t)), CPU)
+        found = [t.device for t in self._given() if is_placed(t)]
+        if self._target is not None:
+            found.insert(0, self._target)
+        if found and found[0].mesh is not None:  # the part of the mesh that has all of them
+            joined = [d.mesh for d in found if d.mesh is not None]
+            return device_of_mesh(functools.reduce(lambda a, b: a._joined(b, "compile"), joined))
+        return found[0] if found else CPU
 
     def _given(self) -> list[Tensor]:
         state = self._state
@@ -39,6 +46,8 @@ class Placement:
         """`tensor` on the device `where`. CaptureError if that is not the device of the program."""
         if where.type == "meta":
             return None
+        if self.device.mesh is not None:  # a program on a mesh has all that it is given on the mesh
+            return tensor
         if self.device is not CPU and where is not self.device:
             raise errors.CaptureError(errors.MOVED_AWAY.format(source=self.device, where=where, used=user_line()))
         self._target = where
@@ -51,6 +60,8 @@ class Placement:
         """The device of the program, None for the CPU. RuntimeError if it is given tensors on several."""
         if (where := self.device) is CPU:
             return None
+        if where.mesh is not None:  # where plain tensors are replicated, or lie as they are told to
+            return where
         state = self._state
         for source in state.sources:
             if isinstance(source, (Argument, Captured)) and isinstance(given := state.given(source), Tensor):

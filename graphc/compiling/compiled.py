@@ -31,6 +31,7 @@ from graphc.compiling.fast_call import MISS, FastCall, fast_call
 from graphc.compiling.options import AUTO, Options
 from graphc.compiling.paths import Paths
 from graphc.compiling.profiling import instrument
+from graphc.compiling.sharded import Shardings
 from graphc.compiling.signature import Call, Signatures, difference
 from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
@@ -152,11 +153,12 @@ class Compiled(Generic[P, R_co]):
         wanted = backend or ("numpy" if options.backend == AUTO else options.backend)
         if program.device is not None:
             wanted = "jax"
-        placed = None
-        if options.shardings is not None and call is not None:
-            program, placed = options.shardings.placed(self._fn, program, call)
-        target = Target(options.settings, options.device, wanted, options.memory, placed)
-        return Runner(program, tensors, target)
+        placed, shardings = None, options.shardings
+        if shardings is None and program.device is not None and program.device.mesh is not None:
+            shardings = Shardings.of(program.device.mesh, None, None, None)
+        if shardings is not None and call is not None:
+            program, placed = shardings.placed(self._fn, program, call)
+        return Runner(program, tensors, Target(options.settings, options.device, wanted, options.memory, placed))
 
     def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
         """Let a new program change its backend, if it may."""

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, final
 
+from eager.core.placed import Placed
 from eager.core.tensor import Tensor
 from eager.distributed.tensor import marks
 from eager.distributed.tensor.placements import Placement
@@ -149,7 +150,10 @@ class Shardings(NamedTuple):
     def _marked(self, tensor: Tensor) -> Held | None:
         found = marks.of(tensor)
         if not found:
-            return None
+            data = tensor._d
+            if data.__class__ is not Placed or data.device.mesh is None:
+                return None
+            return Held.alike(Sharding(data.laid))
         plain = [m for m in found if not m.state]
         used = self._merged([m for m in plain if not m.gathered], tensor.ndim)
         held = self._merged([*[m for m in plain if not m.gathered], *[m for m in plain if m.gathered]], tensor.ndim)

@@ -252,7 +252,10 @@ class CallCode:
                 if fresh is None:
                     lines.append(f" overwrite({grad}, w{k}._d)")
                 else:
-                    lines.append(f" {grad} = {made.setdefault(fresh, f'w{k}')}")
+                    value = made.setdefault(fresh, f"w{k}")
+                    on_mesh = self._services.where is not None and self._services.where.mesh is not None
+                    tensor = self._tensor(target.of)
+                    lines.append(f" {grad} = " + (f"laid_as({value}, {tensor})" if on_mesh else value))
             elif isinstance(target, DataOf):
                 lines.append(f" {self._tensor(target.of)}._d = w{k}._d")
                 if history is not History.NONE:

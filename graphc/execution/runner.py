@@ -64,7 +64,7 @@ class Runner:
 
     def __init__(self, program: Program, tensors: list[Tensor], target: Target):
         self.where: Any = program.device
-        self._target = target if self.where is None else target._replace(device=str(self.where))
+        self._target = target if self.where is None else target.on(self.where)
         self._program = program
         self._effects: Sequence[Effect] = [e for e in program.effects.tensors if e.id is not None]
         self._places, results = _results(program)

@@ -14,6 +14,7 @@ from eager.core.grad_mode import set_grad_enabled
 from eager.core.placed import Placed
 from eager.core.state import add_maker, note_write
 from eager.core.tensor import Deferred, Tensor
+from eager.engine.crossing import laid_as
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from graphc.capture.program import Program
@@ -99,7 +100,8 @@ def rewind(generators: Sequence[Any], marks: Sequence[Any]) -> None:
 SHARED: dict[str, Any] = {
     "Deferred": Deferred, "Placed": Placed, "Tensor": Tensor, "elsewhere": ELSEWHERE, "asarray": np.asarray,
     "assembled": assembled,
-    "backward": autograd.backward, "block": block, "make": object.__new__, "mark": mark, "ndarray": np.ndarray,
+    "backward": autograd.backward, "block": block, "laid_as": laid_as, "make": object.__new__, "mark": mark,
+    "ndarray": np.ndarray,
     "new": object.__new__, "new_node": tape.new_node, "overwrite": overwrite, "put_back": put_back,
     "refs": getrefcount, "replace": replace, "rewind": rewind,
     "view": view, "whole_memory": whole_memory, "write_recorded": write_recorded,

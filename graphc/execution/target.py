@@ -28,6 +28,10 @@ class Target(NamedTuple):
     memory: int | float | None = None
     on_mesh: OnMesh | None = None
 
+    def on(self, where: Any) -> Target:
+        """The target for tensors that lie there: a mesh of XLA's own devices says by itself which they are."""
+        return self._replace(device=None if where.mesh is not None and where.type == "xla" else str(where))
+
     def suiting(self, graph: Graph) -> tuple[Target, str]:
         """The target for `graph`: XLA, and why, if NumPy is wanted and not suitable."""
         why = unsuitable(graph) if self.backend == "numpy" else ""

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
 
+from eager.core.runtime import Dims
 from graphc import forking
 from graphc.ir import Builder, Ref
 from graphc.lowering.devices import devices_of as devices
 from graphc.lowering.executable import Executable, lower
+from graphc.lowering.sharding import mesh_of_devices
 from graphc.ops import Literal, Op
 from graphc.ops.aval import Aval, aval_of, results_of
 from graphc.ops.dtypes import INT64
 from graphc.ops.steps import Step, looked, may_repeat, numbers_seen, whole_after
+from graphc.sharding.mesh import Mesh
 
-__all__ = ["about", "devices", "fetch", "put", "read", "run", "wait", "write"]
+__all__ = ["about", "agree", "alike", "devices", "dims", "fetch", "over", "put", "read", "run", "wait", "write"]
 
 
 def put(array: Any, device: Any) -> jax.Array:
@@ -74,6 +79,34 @@ def write(whole: Any, steps: tuple[Step, ...], value: Any) -> Any:
     return _results(program, (whole, value))[0]
 
 
+@functools.cache
+def over(kind: str, shape: tuple[int, ...], names: tuple[str, ...], dims: Dims) -> NamedSharding:
+    """The sharding of arrays on the first devices that PyTorch calls `kind`. RuntimeError if there are too few."""
+    mesh = mesh_of_devices(Mesh(shape, names), None if kind == "xla" else kind)
+    return NamedSharding(mesh, PartitionSpec(*[axes or None for axes in dims]))
+
+
+def alike(array: jax.Array, model: jax.Array) -> jax.Array:
+    """`array`, lying on the devices as `model` does."""
+    return jax.device_put(array, model.sharding)
+
+
+def agree(array: jax.Array) -> bool:
+    """Whether devices that have the same part of an array have the same bits of it."""
+    parts: dict[str, bytes] = {}
+    return all(parts.setdefault(str(s.index), found := np.asarray(s.data).tobytes()) == found
+               for s in array.addressable_shards)  # fmt: skip
+
+
+def dims(array: jax.Array) -> Dims | None:
+    """The mesh axes that each dim is split over; None if the array is on one device, or lies in no such way."""
+    sharding = array.sharding
+    if not isinstance(sharding, NamedSharding):
+        return None
+    axes = [() if e is None else (e,) if isinstance(e, str) else tuple(e) for e in sharding.spec]
+    return (*axes, *((),) * (array.ndim - len(axes)))
+
+
 # --- programs
 
 
@@ -100,7 +133,9 @@ class _Failed(Exception):
 
 def _results(program: Executable, operands: Sequence[Any]) -> Sequence[Any]:
     forking.refuse("a tensor on a device")
-    outputs = program.dispatch_anywhere(*operands)
+    mesh = next((a.sharding.mesh for a in operands if isinstance(getattr(a, "sharding", None), NamedSharding)), None)
+    with nullcontext() if mesh is None else jax.set_mesh(mesh):  # in which the op `shard` knows it
+        outputs = program.dispatch_anywhere(*operands)
     if not program.fails:
         return outputs
     try:

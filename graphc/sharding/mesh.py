@@ -47,9 +47,7 @@ def mesh_of(given: Any) -> Mesh:
     if isinstance(given, Mesh):
         found = given
     elif isinstance(given, DeviceMesh):
-        root = given._get_root_mesh()
-        names = root.mesh_dim_names or tuple(f"dim{k}" for k in range(root.ndim))
-        found = Mesh(root.shape, names)
+        found = Mesh(given._lengths, given._axes)
     elif isinstance(given, dict):
         found = Mesh(tuple(given.values()), tuple(given))
     elif hasattr(given, "axis_names") and hasattr(given, "devices"):

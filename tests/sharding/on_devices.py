@@ -37,7 +37,7 @@ def trained(case: models.Case) -> dict[str, Any]:
     }
     arrays = [p._d.array for p in model.parameters()]
     off = [
-        float(np.abs(p.detach().numpy() - q.detach().numpy()).max())
+        float(np.abs(p.detach().numpy() - q.detach().cpu().numpy()).max())
         for p, q in zip(plain.parameters(), model.parameters(), strict=True)
     ]
     return {

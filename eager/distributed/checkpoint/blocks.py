@@ -3,7 +3,8 @@
 A value is of one of these kinds, told apart by what it can do:
 
 - sharded: it has PyTorch's protocol for checkpoints, `__create_chunk_list__()` and `__get_tensor_shard__(index)`
-- a `jax.Array`: it has `addressable_shards`; of the copies of a block, the one with replica 0 is kept
+- a `jax.Array`, or a DTensor, which lies in one: it has `addressable_shards`; of the copies of a block, the one with
+  replica 0 is kept
 - a Tensor, a Generator, an array or scalar of NumPy: one block
 """
 
@@ -18,6 +19,7 @@ import numpy as np
 from eager.checkpoints.description import DTYPES, REAL_OF
 from eager.core import dtypes
 from eager.core.grad_mode import no_grad
+from eager.core.placed import is_placed
 from eager.core.tensor import Tensor
 from eager.distributed.checkpoint.metadata import MetadataIndex
 from eager.rng.generator import Generator
@@ -83,11 +85,11 @@ def _blocks_of(value: Any) -> Blocks | None:
             (region, lambda k=k, region=region: _array_of(_shard(value, k, region)))
             for k, region in enumerate(regions)
         ])  # fmt: skip
-    if hasattr(value, "addressable_shards"):
-        shape = tuple(value.shape)
-        return Blocks("tensor", np.dtype(value.dtype), shape, [
+    if (array := _in_parts(value)) is not None:
+        shape = tuple(array.shape)
+        return Blocks("tensor", np.dtype(array.dtype), shape, [
             (Region.of_index(shard.index, shape), lambda shard=shard: np.asarray(shard.data))
-            for shard in value.addressable_shards if shard.replica_id == 0
+            for shard in array.addressable_shards if shard.replica_id == 0
         ])  # fmt: skip
     if isinstance(value, Tensor):
         return _one("tensor", value.dtype.numpy, value.shape, lambda: _array_of(value))
@@ -102,6 +104,13 @@ def _blocks_of(value: Any) -> Blocks | None:
 
 def _one(kind: str, dtype: np.dtype, shape: Any, data: Callable[[], np.ndarray]) -> Blocks:
     return Blocks(kind, dtype, tuple(shape), [(Region.whole(shape), data)])
+
+
+def _in_parts(value: Any) -> Any:
+    """The `jax.Array` that a value is, or that a tensor on a mesh lies in; None if it is neither."""
+    if isinstance(value, Tensor):
+        return value._d.array if is_placed(value) and value.device.mesh is not None else None
+    return value if hasattr(value, "addressable_shards") else None
 
 
 def is_sharded(value: Any) -> bool:
@@ -131,8 +140,8 @@ def regions_needed(template: Any, shape: tuple[int, ...]) -> list[Region]:
     """The regions of an array of `shape` that `restored` will read for a template."""
     if is_sharded(template):
         return _chunks(template)
-    if hasattr(template, "addressable_shards"):
-        return [Region.of_index(shard.index, shape) for shard in template.addressable_shards]
+    if (array := _in_parts(template)) is not None:
+        return [Region.of_index(shard.index, shape) for shard in array.addressable_shards]
     return [Region.whole(shape)]
 
 
@@ -146,10 +155,15 @@ def restored(template: Any, kind: str, shape: tuple[int, ...], read: Read) -> An
             for k, region in enumerate(_chunks(template)):
                 _shard(template, k, region).copy_(Tensor._wrap(read(region)))
         return template
-    if hasattr(template, "addressable_shards"):
+    if (array := _in_parts(template)) is not None:
         jax: Any = sys.modules["jax"]  # there is one, since there is an array of it
-        part = lambda index: read(Region.of_index(index, shape)).astype(template.dtype, copy=False)
-        return jax.make_array_from_callback(shape, template.sharding, part)
+        part = lambda index: read(Region.of_index(index, shape)).astype(array.dtype, copy=False)
+        with jax.enable_x64(True):
+            made = jax.make_array_from_callback(shape, array.sharding, part)
+        if array is template:
+            return made
+        template._d.write(made)
+        return template
     array = read(Region.whole(shape))
     if isinstance(template, Tensor):
         with no_grad():

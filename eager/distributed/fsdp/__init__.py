@@ -1,7 +1,7 @@
 """Fully sharded data parallelism. As `torch.distributed.fsdp.fully_shard`; and ZeRO's stages, by name.
 
-Parameters are marked; a step that is compiled on the mesh holds them, their gradients and what an optimizer keeps for
-them in parts, and gathers parameters where it computes with them.
+Parameters, their gradients and what an optimizer keeps for them lie in parts, and are gathered for the forward of their
+module: by its hooks, or by the program that a step is compiled to. The stages 1 and 2 of ZeRO are of compiled programs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ from typing import Any
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
-from eager.distributed.tensor import Placement, Replicate, Shard, marks
+from eager.distributed.fsdp.gathering import Gathering
+from eager.distributed.tensor import marks
+from eager.distributed.tensor.dtensor import available
+from eager.distributed.tensor.modules import distribute_parameter
+from eager.distributed.tensor.placements import Placement, Replicate, Shard
 from eager.nn import Module
 
 __all__ = ["fully_shard", "zero"]
@@ -27,8 +31,10 @@ def fully_shard(
     """Hold the parameters of `module` in parts over the mesh, along dim 0 or as `shard_placement_fn` says.
 
     A parameter of which no dim divides by the mesh stays whole (PyTorch pads it). Of a mesh with two dims the first
-    replicates (HSDP). When gathered parameters are dropped again is XLA's choice, so `reshard_after_forward` changes
-    nothing. Raises ValueError without a mesh, NotImplementedError for the policies of mixed precision and offloading.
+    replicates (HSDP). Plain tensors given to `module` are a batch of all devices: they are split along dim 0, and what
+    is then returned is whole again; DTensors stay as they are. What a gradient needs of gathered parameters is kept
+    until then (in compiled programs that is XLA's choice), so `reshard_after_forward` changes nothing. Raises
+    ValueError without a mesh, NotImplementedError for the policies of mixed precision and offloading.
     """
     if mesh is None:
         raise ValueError("fully_shard: pass mesh=; there is no default process group to make one of")
@@ -38,8 +44,11 @@ def fully_shard(
         )
     if mesh.ndim not in (1, 2):
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
-    for parameter in _parameters([module], ignored_params):
+    owned = [p for p in _parameters([module], ignored_params) if not any(m.gathered for m in marks.of(p))]
+    for parameter in owned:
         _split(parameter, mesh, stage=3, choose=shard_placement_fn)
+    if available(mesh):
+        Gathering(module, owned, mesh).install()
     return module
 
 
@@ -75,6 +84,6 @@ def _split(parameter: Tensor, mesh: DeviceMesh, stage: int, choose: Callable[[Te
     whole: list[Placement] = [Replicate()] * mesh.ndim
     split = whole if dim is None else [*whole[:-1], Shard(dim)]
     if stage == 3:
-        marks.add(parameter, marks.Mark(mesh, tuple(split), gathered=True))
+        distribute_parameter(parameter, mesh, split, gathered=True)
     else:
         marks.add(parameter, marks.Mark(mesh, tuple(whole)), marks.Mark(mesh, tuple(split), state=True))

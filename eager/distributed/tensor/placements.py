@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -76,8 +77,11 @@ class Partial(Placement):
         return f"P({self.reduce_op})"
 
 
-def checked(placements: Any, ndim: int) -> tuple[Placement, ...]:
-    """`placements` as a tuple of one for each of `ndim` mesh dims; None replicates. Raises ValueError, TypeError."""
+def checked(placements: Any, ndim: int, of_tensor: int | None = None) -> tuple[Placement, ...]:
+    """`placements` as a tuple of one for each of `ndim` mesh dims; None replicates. Raises ValueError, TypeError.
+
+    of_tensor: the number of dims of the tensor, which negative dims of shards count from.
+    """
     if placements is None:
         return (Replicate(),) * ndim
     given = (placements,) if isinstance(placements, Placement) else tuple(placements)
@@ -89,4 +93,24 @@ def checked(placements: Any, ndim: int) -> tuple[Placement, ...]:
             f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: {len(given)}, "
             f"and device_mesh.ndim: {ndim}."
         )
-    return given
+    if of_tensor is None:
+        return given
+    for placement in given:
+        if isinstance(placement, Shard) and not -of_tensor <= placement.dim < of_tensor:
+            raise ValueError(f"{placement!r} of a tensor with {of_tensor} dims")
+    return tuple(Shard(p.dim % of_tensor) if isinstance(p, Shard) else p for p in given)
+
+
+def dims_of(placements: Iterable[Placement], axes: Iterable[str], ndim: int) -> tuple[tuple[str, ...], ...]:
+    """For each of `ndim` dims of a tensor, the mesh axes that it is split over, given a placement for each axis."""
+    found: list[tuple[str, ...]] = [()] * ndim
+    for placement, axis in zip(placements, axes, strict=True):
+        if isinstance(placement, Shard):
+            found[placement.dim] = (*found[placement.dim], axis)
+    return tuple(found)
+
+
+def placements_of(dims: Iterable[Iterable[str]], axes: Iterable[str]) -> tuple[Placement, ...]:
+    """The placement on each axis of a mesh, given the axes that each dim of a tensor is split over."""
+    by_axis = {axis: d for d, over in enumerate(dims) for axis in over}
+    return tuple(Shard(by_axis[axis]) if axis in by_axis else Replicate() for axis in axes)

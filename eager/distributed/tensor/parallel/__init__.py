@@ -1,26 +1,34 @@
 """Tensor parallelism: plans that place the parameters of modules. As `torch.distributed.tensor.parallel`.
 
-A plan marks parameters; a program that is compiled on the mesh holds them in parts and exchanges what it must. The
-layouts of inputs and outputs become wishes about the values at these places (`graphc.shard`), where they are given.
+Parameters lie in parts on the devices of the mesh, and in programs for it. A plain tensor that a module is given counts
+as the whole value, since this process has all of it: layouts say how it is split. With `use_local_output`, an output
+that is replicated becomes a plain tensor again; one in parts stays a DTensor, whose parts no plain tensor is.
+
+In a program the layouts are wishes about the values at these places (`graphc.shard`), where they are given.
 """
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fnmatch import fnmatch
 from typing import Any, final
 
+from eager.core.interpreter import current_interpreter
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
-from eager.distributed.tensor import Placement, Replicate, Shard, distribute_tensor
+from eager.distributed.tensor.dtensor import available, distributed
+from eager.distributed.tensor.modules import distribute_parameter
+from eager.distributed.tensor.parallel.loss import loss_parallel
+from eager.distributed.tensor.placements import Placement, Replicate, Shard, checked
 from eager.engine.language import E
 from eager.nn import Embedding, Linear, Module
 
 __all__ = [
     "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput",
-    "RowwiseParallel", "SequenceParallel", "parallelize_module",
+    "RowwiseParallel", "SequenceParallel", "loss_parallel", "parallelize_module",
 ]  # fmt: skip
 explain(__name__)
 
@@ -44,6 +52,10 @@ class _Layouts(ParallelStyle):
 
     tables: dict[type[Module], dict[str, int | None]] | None = None
 
+    desired_input_layouts: Any = None  # how inputs lie, tensors on the mesh; None for as they are
+    output_layouts: Any = None
+    use_local_input = use_local_output = False  # whether what is whole on each device is given as a plain tensor
+
     def __init__(self, inputs: Any = None, outputs: Any = None, kwargs: Mapping[str, Placement] | None = None):
         self._inputs, self._outputs, self._kwargs = _several(inputs), _several(outputs), dict(kwargs or {})
 
@@ -53,23 +65,28 @@ class _Layouts(ParallelStyle):
             if found is None:
                 raise NotImplementedError(f"{type(self).__name__} currently only support nn.Linear and nn.Embedding!")
             _place(module, device_mesh, found)
-        if any(self._inputs) or self._kwargs:
 
-            def before(m: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-                wishes = (*self._inputs, *(None,) * (len(args) - len(self._inputs)))
-                held = tuple(_held(a, w, device_mesh) for a, w in zip(args, wishes, strict=False))
-                return held, {k: _held(v, self._kwargs.get(k), device_mesh) for k, v in kwargs.items()}
+        def held(values: Any, wishes: tuple[Any, ...], layouts: Any, local: bool) -> Any:
+            if available(device_mesh) and current_interpreter().immediate:
+                each, wishes = functools.partial(_laid, mesh=device_mesh, local=local), _several(layouts)
+            else:
+                each = functools.partial(_held, mesh=device_mesh)
+            if not isinstance(values, tuple):
+                return each(values, wishes[0]) if wishes else values
+            wishes = (*wishes, *(None,) * (len(values) - len(wishes)))
+            return tuple(each(v, w) for v, w in zip(values, wishes, strict=False))
 
-            module.register_forward_pre_hook(before, with_kwargs=True)
-        if any(self._outputs):
+        def before(m: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            wishes = [self._kwargs.get(name) for name in kwargs]
+            named = held((*kwargs.values(),), (*wishes,), wishes, self.use_local_input)
+            given = held(args, self._inputs, self.desired_input_layouts, self.use_local_input)
+            return given, dict(zip(kwargs, named, strict=True))
 
-            def after(m: Module, args: Any, output: Any) -> Any:
-                if not isinstance(output, tuple):
-                    return _held(output, self._outputs[0], device_mesh)
-                wishes = (*self._outputs, *(None,) * (len(output) - len(self._outputs)))
-                return tuple(_held(o, w, device_mesh) for o, w in zip(output, wishes, strict=False))
+        def after(m: Module, args: Any, output: Any) -> Any:
+            return held(output, self._outputs, self.output_layouts, self.use_local_output)
 
-            module.register_forward_hook(after)
+        module.register_forward_pre_hook(before, with_kwargs=True)
+        module.register_forward_hook(after)
         return module
 
 
@@ -85,6 +102,7 @@ class ColwiseParallel(_Layouts):
     ):  # fmt: skip
         super().__init__(input_layouts, output_layouts)
         self.input_layouts, self.output_layouts = (input_layouts or Replicate(),), (output_layouts or Shard(-1),)
+        self.desired_input_layouts = (Replicate(),)
         self.use_local_output = use_local_output
 
 
@@ -102,6 +120,10 @@ class RowwiseParallel(_Layouts):
         self.input_layouts, self.output_layouts = (input_layouts or Shard(-1),), (output_layouts or Replicate(),)
         self.use_local_output = use_local_output
 
+    def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
+        self.desired_input_layouts = (Replicate() if isinstance(module, Embedding) else Shard(-1),)
+        return super()._apply(module, device_mesh)
+
 
 @final
 class SequenceParallel(_Layouts):
@@ -109,7 +131,7 @@ class SequenceParallel(_Layouts):
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False):
         super().__init__(Shard(sequence_dim), Shard(sequence_dim))
-        self.sequence_sharding = (Shard(sequence_dim),)
+        self.sequence_sharding = self.desired_input_layouts = self.output_layouts = (Shard(sequence_dim),)
         self.use_local_output = use_local_output
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
@@ -129,6 +151,7 @@ class PrepareModuleInput(_Layouts):
         if len(_several(input_layouts)) != len(_several(desired_input_layouts)):
             raise AssertionError("input_layouts and desired_input_layouts should have same length!")
         super().__init__(desired_input_layouts, None, desired_input_kwarg_layouts)
+        self.desired_input_layouts, self.use_local_input = desired_input_layouts, use_local_output
 
 
 @final
@@ -139,6 +162,7 @@ class PrepareModuleOutput(_Layouts):
         if len(_several(output_layouts)) != len(_several(desired_output_layouts)):
             raise AssertionError("output_layouts and desired_output_layouts should have same length!")
         super().__init__(None, desired_output_layouts)
+        self.output_layouts, self.use_local_output = desired_output_layouts, use_local_output
 
 
 @final
@@ -152,6 +176,8 @@ class PrepareModuleInputOutput(_Layouts):
         output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True,
     ):  # fmt: skip
         super().__init__(desired_input_layouts, desired_output_layouts, desired_input_kwarg_layouts)
+        self.desired_input_layouts, self.use_local_input = desired_input_layouts, use_local_input
+        self.output_layouts, self.use_local_output = desired_output_layouts, use_local_output
 
 
 def parallelize_module(
@@ -197,11 +223,19 @@ def _place(module: Module, mesh: DeviceMesh, dims: Mapping[str, int | None]) -> 
     for name, dim in dims.items():
         parameter = module.get_parameter(name) if getattr(module, name.partition(".")[0], None) is not None else None
         if parameter is not None:
-            distribute_tensor(parameter, mesh, [Replicate() if dim is None else Shard(dim)])
+            distribute_parameter(parameter, mesh, [Replicate() if dim is None else Shard(dim)])
 
 
 def _several(layouts: Any) -> tuple[Any, ...]:
     return () if layouts is None else tuple(layouts) if isinstance(layouts, (tuple, list)) else (layouts,)
+
+
+def _laid(value: Any, layout: Placement | None, mesh: DeviceMesh, local: bool) -> Any:
+    """A value on the devices of the mesh; if it is whole on all and wanted so, a plain tensor."""
+    if layout is None or not isinstance(value, Tensor):
+        return value
+    found: Any = distributed(value, mesh, checked([layout], 1, value.ndim))
+    return found.full_tensor() if local and all(p.is_replicate() for p in found.placements) else found
 
 
 def _held(value: Any, wish: Placement | None, mesh: DeviceMesh) -> Any:

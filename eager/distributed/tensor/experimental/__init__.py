@@ -1,0 +1,22 @@
+"""What is experimental in PyTorch. As `torch.distributed.tensor.experimental`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from eager.core.missing import explain
+from eager.core.placed import implicit_replication as _allowed
+
+__all__ = ["implicit_replication"]
+explain(__name__)
+
+
+@contextmanager
+def implicit_replication() -> Iterator[None]:
+    """A context in which plain tensors that meet DTensors count as replicated."""
+    token = _allowed.set(True)
+    try:
+        yield
+    finally:
+        _allowed.reset(token)

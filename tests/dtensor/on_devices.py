@@ -1,0 +1,398 @@
+"""DTensors on eight devices of JAX, which this process has. Started by `test_dtensor.py`."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from copy import deepcopy
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import compare
+import eager as torch
+from compare.judging.tolerance import Verdict
+from compare.selftest.planting import wrapped
+from eager.core.tensor import Tensor
+from eager.distributed import checkpoint
+from eager.distributed.device_mesh import DeviceMesh, init_device_mesh
+from eager.distributed.fsdp import fully_shard
+from eager.distributed.tensor import (
+    DTensor,
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    creation,
+    distribute_module,
+    distribute_tensor,
+)
+from eager.distributed.tensor.experimental import implicit_replication
+from eager.distributed.tensor.parallel import RowwiseParallel, loss_parallel, parallelize_module
+from eager.engine import immediate
+from eager.engine.language import E
+from graphc.lowering import runtime
+from graphc.ops.dtypes import FLOAT64, is_inexact
+from tests.dtensor.training import MODELS, STRATEGIES, Trained, both, trained
+from tests.ops.cases import Case, by_op, every_case
+
+pytestmark = pytest.mark.quick_xla
+RTOL = 1e-9
+SQUARE = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
+SOME = set("mul matmul sum index_put cat".split())  # the ops of which the quick suite runs a case
+
+
+def spread(t: Tensor) -> Tensor:
+    """`t` in parts, along the first of its dims that divide."""
+    placements: list[Placement] = []
+    for n in SQUARE.shape:
+        free = [d for d, size in enumerate(t.shape) if size and size % n == 0 and Shard(d) not in placements]
+        placements.append(Shard(free[0]) if free else Replicate())
+    return distribute_tensor(t, SQUARE, placements)
+
+
+def run(case: Case, arrays: list[np.ndarray], on_mesh: bool) -> tuple[list[Tensor], list[Any]]:
+    op, given = case.op, []
+    for k, array in enumerate(arrays):
+        t = torch.from_numpy(array.copy())
+        t = spread(t) if on_mesh else t
+        given.append(t.requires_grad_() if is_inexact(array.dtype) and op.arg_of(k) in op.vjp else t)
+    found = getattr(E, op.name)(*given, **case.sample.params)
+    results = list(found) if isinstance(found, tuple) else [found]
+    live = [t for t in results if t._n is not None]
+    if not live:
+        return results, []
+    leaves = [t for t in given if t.requires_grad]
+    # of the squares of the results where their sign is free
+    loss: Any = sum((t.abs() ** 2).sum() if op.nearest is not None or t.is_complex() else (t * 2).sum() for t in live)
+    return results, list(torch.autograd.grad(loss, leaves, allow_unused=True))
+
+
+def check(case: Case, rng: np.random.Generator) -> None:
+    arrays = case.arrays(rng, FLOAT64)
+    if not arrays:
+        return
+    here, there = run(case, arrays, False), run(case, arrays, True)
+    free = case.op.nearest is not None
+    for kind, expected, found in zip(("result", "gradient"), here, there, strict=True):
+        for a, b in zip(expected, found, strict=True):
+            assert (a is None) is (b is None), f"{case.id}: {kind} {b}, on the CPU {a}"
+            if a is None:
+                continue
+            assert isinstance(b, DTensor), f"{case.id}: a plain {kind}"
+            x, y = a.detach()._read(), b.detach()._read()
+            assert (x.dtype, x.shape) == (y.dtype, y.shape), f"{case.id}: {kind}"
+            scale = np.max(np.abs(x), initial=1.0, where=np.isfinite(x)) if is_inexact(x.dtype) else 0.0
+            right = (free and kind == "result") or np.allclose(x, y, RTOL, RTOL * scale, equal_nan=True)
+            assert right, f"{case.id}: {kind} {y}, on the CPU {x}"
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("cases", by_op(every_case()))
+def test_every_op(cases: list[Case], rng: np.random.Generator):
+    for case in cases:
+        check(case, rng)
+
+
+@pytest.mark.parametrize("cases", by_op([c for c in every_case() if c.op.name in SOME]))
+def test_some_ops(cases: list[Case], rng: np.random.Generator):
+    check(cases[0], rng)
+
+
+def test_there_are_eight_devices():
+    assert len(jax.devices()) == 8
+
+
+# --- programs
+
+
+@functools.cache
+def alone(name: str, steps: int) -> Trained:
+    """A model trained on one device."""
+    return trained(name, steps=steps)
+
+
+def same(name: str, strategy: Any, compiled: bool, steps: int) -> Trained:
+    expected, found = alone(name, steps), trained(name, strategy, compiled, steps)
+    assert found.losses == pytest.approx(expected.losses, rel=1e-5)
+    for key, values in expected.values.items():
+        assert np.abs(values - found.values[key]).max() < 1e-5, key
+    parameters: list[Any] = [*found.model.parameters()]
+    for p in parameters:
+        if isinstance(p, DTensor):  # gradients and state lie as the parameter does
+            assert p.grad is not None and p.grad.placements == p.placements
+            assert found.optimizer.state[p]["exp_avg"].placements == p.placements
+            assert p.grad.device_mesh == p.device_mesh
+        else:
+            assert not isinstance(p.grad, DTensor)
+    return found
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.__name__)
+@pytest.mark.parametrize("name", MODELS)
+def test_training_is_that_of_one_device(name: str, strategy: Any, compiled: bool):
+    same(name, strategy, compiled, steps=10)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_an_mlp_in_parts(compiled: bool):
+    found = same("mlp", both, compiled, steps=2)
+    parameters: list[Any] = [*found.model.parameters()]
+    placed = [p.placements for p in parameters]
+    assert placed == [(Shard(0), Shard(0))] * 2 + [(Shard(0), Shard(1)), (Shard(0), Replicate())]
+    parts = [p._d.array.addressable_shards[0].data.shape for p in parameters]
+    assert parts == [(8, 32), (8,), (4, 32), (4,)]  # each device holds no more
+
+
+# --- tensors
+
+
+def values(t: Any) -> Any:
+    return t.full_tensor().tolist()
+
+
+def on(t: Tensor, *placements: Placement) -> Any:
+    return distribute_tensor(t, SQUARE, placements or None)
+
+
+X = torch.arange(32.0).reshape(8, 4)
+
+
+def test_what_it_is_and_shows():
+    x: Any = on(X, Shard(0), Replicate())
+    assert all(isinstance(x, kind) for kind in (DTensor, Tensor)) and not isinstance(X, DTensor)
+    assert not hasattr(X, "placements") and x.device_mesh is SQUARE and x.device.type == "cpu" and x.is_cpu
+    assert (
+        x.shape == (8, 4)
+        and x.to_local().shape == (4, 4)
+        and type(x.to_local()) is Tensor
+        and not hasattr(x.to_local(), "placements")
+    )
+    # as PyTorch prints that of rank 0
+    assert repr(x[:, :1] + 0) == (
+        "DTensor(local_tensor=tensor([[ 0.],\n        [ 4.],\n        [ 8.],\n        [12.]]), "
+        "device_mesh=DeviceMesh((data=2, model=2), 'cpu', stride=(2, 1)), placements=(Shard(dim=0), Replicate()))"
+    )
+    assert [s.data.shape for s in x._d.array.addressable_shards] == [(4, 4)] * 4
+
+
+def test_results_lie_as_xla_splits_them():
+    x, w = on(X, Shard(0), Replicate()), on(torch.ones(4, 6), Replicate(), Shard(1))
+    assert (x @ w).placements == (Shard(0), Shard(1)) and (x.T * 2).placements == (Shard(1), Replicate())
+    assert x.sum(0).placements == (Replicate(), Replicate())  # reduced at once: JAX has no terms of a sum
+    made: Any = [torch.zeros_like(x), torch.randn_like(x)]
+    assert made[0].placements == made[1].placements == x.placements
+    half = distribute_tensor(torch.ones(4, 6), SQUARE["model"], [Shard(1)])
+    assert half.placements == (Shard(1),) and (half + 1).device_mesh == SQUARE["model"]
+    row = distribute_tensor(X, SQUARE["data"], [Shard(0)])
+    assert (row @ half).placements == (Shard(0), Shard(1)) and (row @ half).device_mesh == SQUARE
+
+
+def test_redistribute_and_the_way_back():
+    x = on(X.clone().requires_grad_(), Shard(0), Replicate())
+    moved = x.redistribute(placements=[Replicate(), Shard(-1)])
+    assert moved.placements == (Replicate(), Shard(1)) and values(moved) == X.tolist()
+    (moved * X.shape[0]).sum().backward()
+    assert x.grad.placements == x.placements and values(x.grad) == [[8.0] * 4] * 8
+    x.grad = None
+    x.to_local().sum().backward()
+    assert values(x.grad) == [[1.0] * 4] * 4 + [[0.0] * 4] * 4  # the part of the first device
+    x.grad = None
+    (x.full_tensor() * 2).sum().backward()
+    assert values(x.grad) == [[2.0] * 4] * 8
+    assert x.redistribute(SQUARE["model"], [Shard(1)]).placements == (Shard(0), Shard(1))
+    x.register_hook(lambda g: g * 3)
+    x.grad = None
+    (x * 1).sum().backward()
+    assert values(x.grad)[0] == [3.0] * 4
+
+
+def test_from_local_makes_the_whole_of_parts():
+    parts = [torch.full((1, 2), float(k), requires_grad=True) for k in range(4)]
+    assert values(DTensor.from_local(parts, SQUARE, [Shard(0), Shard(1)])) == [[0, 0, 1, 1], [2, 2, 3, 3]]
+    for op, expected in {"sum": [1, 5], "avg": [0.5, 2.5], "max": [1, 3], "min": [0, 2], "product": [0, 6]}.items():
+        found = DTensor.from_local(parts, SQUARE, [Shard(0), Partial(op)])
+        assert values(found) == [[e, e] for e in expected] and found.placements == (Shard(0), Replicate())
+    same: Any = torch.ones(2, requires_grad=True)
+    found = DTensor.from_local(same, SQUARE, [Shard(0), Partial()])  # the same part on each device
+    assert values(found) == [2.0] * 4
+    found.sum().backward()
+    assert same.grad.tolist() == [4.0, 4.0]
+
+
+def test_a_dim_that_does_not_divide():
+    x = on(torch.arange(5.0), Shard(0), Shard(0))
+    assert x.placements == (Shard(0), Shard(0)) and x.to_local().tolist() == [0.0, 1.0]  # PyTorch's first part
+    assert values(x * 2) == [0, 2, 4, 6, 8] and values(x.sum()) == 10
+    x += 1
+    assert x.placements == (Shard(0), Shard(0)) and values(x) == [1, 2, 3, 4, 5]
+
+
+def test_writes_keep_the_placements():
+    x = on(X, Shard(0), Shard(1))
+    y = x.clone()
+    y[0] += 1
+    y.t().mul_(2)
+    y.view(-1)[3] = 5
+    assert y.placements == x.placements and values(y)[0] == [2.0, 4.0, 6.0, 5.0]
+    for write in (lambda t: t.copy_(X), lambda t: t.zero_(), lambda t: t.fill_(2), lambda t: t.normal_()):
+        assert write(y).placements == x.placements
+    with torch.no_grad():
+        p: Any = torch.nn.Parameter(x.detach())
+        p.sub_(torch.ones_like(p))
+    assert isinstance(p, DTensor) and p.placements == x.placements
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (lambda: on(X, Shard(0), Replicate()) + X, RuntimeError,
+         "got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed "
+         "operators!"),
+        (lambda: on(X, Shard(2), Replicate()), ValueError, "Shard(dim=2) of a tensor with 2 dims"),
+        (lambda: on(X, Shard(0)), ValueError, "`placements` must have the same length as `device_mesh.ndim`!"),
+        (lambda: on(X.requires_grad_() * 2, Shard(0), Replicate()), RuntimeError, "but found non-leaf tensor!"),
+        (lambda: distribute_tensor(on(X.detach(), Shard(0), Replicate()), SQUARE), ValueError,
+         "do you want to call `redistribute` instead?"),
+        (lambda: on(X.detach()).redistribute(placements=[Partial(), Shard(0)]), RuntimeError,
+         "redistributing to Partial is for internal use only!"),
+        (lambda: on(X.detach()).redistribute(), RuntimeError, "placements is needed for redistribute!"),
+        (lambda: distribute_tensor(X.detach(), init_device_mesh("cpu", (64,))), RuntimeError, "needs 64 devices"),
+        (lambda: on(X.detach()) + distribute_tensor(X.detach(), init_device_mesh("cpu", (8,))), RuntimeError,
+         "on different meshes"),
+        (lambda: on(X.detach()).numpy(), TypeError, "can't convert a DTensor to numpy"),
+        (lambda: distribute_tensor(X.detach(), DeviceMesh("cpu", [1, 0])), NotImplementedError, "ranks 0, 1, ..."),
+    ],
+)  # fmt: skip
+def test_errors_are_those_of_pytorch(wrong: Any, error: type[Exception], message: str):
+    with pytest.raises(error) as found:
+        wrong()
+    assert message in str(found.value)
+
+
+def test_numbers_mix_and_plain_tensors_may():
+    x = on(X.detach(), Shard(0), Replicate())
+    assert values(x * torch.tensor(2.0)) == values(x + x)
+    assert values(torch.arange(4, device=x.device)) == [0, 1, 2, 3]  # made on the mesh
+    with implicit_replication():
+        assert values(x + X.detach()) == values(x * 2)
+
+
+def test_random_numbers_are_those_of_one_device():
+    x = on(torch.ones(8, 4), Shard(0), Replicate())
+    for draw in (torch.nn.functional.dropout, torch.rand_like, lambda t: torch.empty_like(t).normal_()):
+        torch.manual_seed(1)
+        expected = draw(torch.ones(8, 4))
+        torch.manual_seed(1)
+        assert values(draw(x)) == expected.tolist()
+    torch.manual_seed(2)
+    expected = torch.randn(8, 4)
+    torch.manual_seed(2)
+    made = creation.randn(8, 4, device_mesh=SQUARE, placements=[Shard(0), Shard(1)])
+    assert values(made) == expected.tolist() and made.placements == (Shard(0), Shard(1))
+    assert values(creation.full((2, 2), 3.0, device_mesh=SQUARE)) == [[3.0, 3.0]] * 2
+
+
+def test_checkpoints_are_laid_anew(tmp_path: Any):
+    x, y = (
+        on(X.detach(), Shard(0), Replicate()),
+        creation.zeros(8, 4, device_mesh=SQUARE, placements=[Shard(1), Shard(0)]),
+    )
+    checkpoint.save({"x": x}, checkpoint_id=str(tmp_path / "x"))
+    plain = {"x": torch.zeros(8, 4)}
+    checkpoint.load({"x": y}, checkpoint_id=str(tmp_path / "x"))
+    checkpoint.load(plain, checkpoint_id=str(tmp_path / "x"))
+    assert y.placements == (Shard(1), Shard(0)) and values(y) == plain["x"].tolist() == X.tolist()
+    for copy in (pickle.loads(pickle.dumps(x)), deepcopy(x)):
+        assert copy.placements == x.placements and values(copy) == X.tolist()
+
+
+def test_modules_and_optimizers_take_over_state():
+    plain: Any = torch.nn.Linear(4, 8)
+    model: Any = torch.nn.Linear(4, 8)
+    fully_shard(model, mesh=SQUARE["data"])
+    model.load_state_dict(plain.state_dict())
+    assert model.weight.placements == (Shard(0),) and values(model.weight) == plain.weight.tolist()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    assert not isinstance(model(torch.ones(2, 4)), DTensor)  # what comes plain goes plain
+    model(torch.ones(2, 4)).sum().backward()
+    assert type(model.weight) is torch.nn.Parameter and isinstance(model.weight, DTensor)
+    optimizer.step()
+    other = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    other.load_state_dict(optimizer.state_dict())
+    assert other.state[model.weight]["momentum_buffer"].placements == (Shard(0),)
+    with pytest.raises(RuntimeError):
+        model(torch.ones(2, 5))
+    assert isinstance(model.weight, DTensor)  # put back after an error, too
+
+
+def test_a_loss_of_classes_in_parts():
+    logits, target = torch.randn(4, 16), torch.randint(16, (4,))
+    mine: Any = logits.clone().requires_grad_()
+    torch.nn.functional.cross_entropy(mine, target).backward()
+    split = on(logits.requires_grad_(), Replicate(), Shard(1))
+    with loss_parallel():
+        torch.nn.functional.cross_entropy(split, target).backward()
+    assert split.grad.placements == split.placements
+    assert np.allclose(split.grad._read(), mine.grad._array(), atol=1e-6)
+
+
+# --- the harness
+
+
+def test_check_holds_them():
+    model = parallelize_module(torch.nn.Linear(4, 2), SQUARE["model"], RowwiseParallel())
+    report = compare.check(lambda x: model(x).square().mean(), torch.randn(8, 4))
+    assert report.ok and report.modes[-2:] == ("on the mesh", "compiled on the mesh")
+    assert isinstance(model.weight, DTensor)  # put back
+
+
+def forgotten(is_copy: bool) -> Any:
+    """What `alike` is if the last device keeps what it had: of parts, or of copies of the same."""
+
+    def wrap(sound: Any) -> Any:
+        def alike(array: Any, model: Any) -> Any:
+            found = sound(array, model)
+            if found.sharding.is_fully_replicated is not is_copy or not model.ndim:
+                return found
+            parts = [s.data for s in found.addressable_shards[:-1]] + [model.addressable_shards[-1].data]
+            return jax.make_array_from_single_device_arrays(found.shape, found.sharding, parts)
+
+        return alike
+
+    return wrap
+
+
+def drawn_by_each(sound: Any) -> Any:
+    """What puts random numbers on a mesh if each device draws with the same seed."""
+    return lambda array, model: sound(np.resize(sound(array, model).local(), array.shape), model)
+
+
+def normalized() -> tuple[Any, Any]:
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Dropout())
+    return distribute_module(model, SQUARE), on(X.detach(), Shard(0), Replicate())
+
+
+def stepped() -> tuple[Any, Any]:
+    w = on(torch.ones(4, 4), Shard(0), Shard(1))
+    return lambda x: w.mul_(2) @ x, on(torch.ones(4, 2), Shard(0), Replicate())
+
+
+@pytest.mark.parametrize(
+    ("made", "plant"),
+    [
+        pytest.param(normalized, wrapped(immediate, "data_beside", drawn_by_each), id="a seed for each device"),
+        pytest.param(normalized, wrapped(runtime, "alike", forgotten(True)), id="an unsynchronized buffer"),
+        pytest.param(stepped, wrapped(runtime, "alike", forgotten(False)), id="a stale part"),
+    ],
+)
+def test_planted_faults_are_found(made: Any, plant: Any):
+    fn, x = made()
+    assert compare.check(fn, x, modes=["eager", "on the mesh"]).ok
+    with plant():
+        report = compare.check(fn, x, modes=["eager", "on the mesh"])
+    assert {f.mode for f in report.findings if f.verdict is Verdict.BUG} == {"on the mesh"}
