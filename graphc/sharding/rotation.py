@@ -22,7 +22,7 @@ class Rotation(NamedTuple):
     def rows(self, size: int, devices: int) -> Iterator[int]:
         """How many rows of its part a device sends to another one, in each of the exchanges that this takes.
 
-        A device has `size / devices` rows. Those that a device needs lie on one other device, or two next to each other.
+        A device has `size / devices` rows. Those that it needs lie on one device, or on two next to each other.
         """
         local = size // devices
         far, near = divmod(self.shift, local)

@@ -105,10 +105,11 @@ def pipeline() -> dict[str, Any]:
     pipe = pipelines.pipeline(pipelines.model(), (), split_spec=pipelines.SPLITS, mesh=mesh["pipe"])
     step = pipelines.step_of(pipe, torch.optim.SGD(pipe.parameters(), 0.1), "GPipe")
     batch = {"x": P("data"), "y": P("data")}
+    modes = ["compiled", ByParts(mesh, batch), Sharded(mesh, batch)]
     return {
         "found": found, "predicted": total(propagated(program.graph, program.layout).collectives),
         "real": total(compiled(program.hlo)),
-        "check": str(compare.check(step, *pipelines.batch(), modes=["compiled", ByParts(mesh, batch), Sharded(mesh, batch)])),
+        "check": str(compare.check(step, *pipelines.batch(), modes=modes)),
     }  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def test_batches_are_split_and_losses_scaled():
     layers = [nn.Linear(3, 3), nn.Linear(3, 2)]
     stages = [PipelineStage(layer, k, 2, "cpu") for k, layer in enumerate(layers)]
     x, y = torch.randn(5, 3), torch.randn(5, 2)
-    losses = ["what was there"]
+    losses: list = ["what was there"]
     out = ScheduleGPipe(stages, 2, nn.MSELoss(reduction="sum"), scale_grads=False).step(x, target=y, losses=losses)
     whole = nn.functional.mse_loss(layers[1](layers[0](x)), y, reduction="sum")
     found = [layer.weight.grad.clone() for layer in layers]
