@@ -104,6 +104,7 @@ DEEP = {
     "cnn by channels": Case(cnn, (8, 3, 12, 12), (8, 4), {"*0.weight": P("model"), "*0.bias": P("model"),
                                                           "*3.weight": P(None, "model")}, slack=128),
     "words": Case(words, (8, 5), (8, 8), words=True, slack=128),
+    "words by vectors": Case(words, (8, 5), (8, 8), {"*0.weight": P(None, "model")}, words=True),
     "gru": Case(Recurrent, (8, 5, 8), (8, 4), slack=128),
 }  # fmt: skip
 
