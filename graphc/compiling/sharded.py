@@ -181,10 +181,10 @@ def _gathered_once(program: Program, on_mesh: OnMesh) -> Program:
 
     XLA would rather update in parts, and gather the gradient, the new moments and the new parameter.
     """
-    effects = [e for e in program.effects.tensors if isinstance(e.target, GradOf) and e.id is not None]
+    made = {e.id: e for e in program.effects.tensors if isinstance(e.target, GradOf) and e.id is not None}
     graph, sources = program.graph, program.sources
-    layout = on_mesh.forward(graph.replace(graph.nodes, [e.id for e in effects]), (), effects, sources)
-    wanted = {e.id: s for e, s in zip(effects, layout.outputs, strict=True) if s is not None}
+    layout = on_mesh.forward(graph.replace(graph.nodes, [*made]), (), [*made.values()], sources)
+    wanted = {id: s for id, s in zip(made, layout.outputs, strict=True) if s is not None}
     given = dict(zip(graph.inputs, on_mesh.sources, strict=True))
     exchanged = propagate(graph, on_mesh.mesh, given, wanted).collectives
     split = {c.node for c in exchanged if c.kind == "all-gather" and c.node in wanted}

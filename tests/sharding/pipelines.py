@@ -19,11 +19,7 @@ def model() -> nn.Sequential:
     """An embedding, four layers that are alike, and a head."""
     torch.manual_seed(0)
     blocks = [nn.Sequential(nn.Linear(16, 16), nn.Tanh(), nn.LayerNorm(16)) for _ in range(4)]
-    return nn.Sequential(nn.Embedding(11, 16), _flat(blocks), nn.Linear(16, 11))
-
-
-def _flat(blocks: list[nn.Module]) -> nn.Module:
-    return nn.Sequential(*(_Block(b) for b in blocks))
+    return nn.Sequential(nn.Embedding(11, 16), nn.Sequential(*map(_Block, blocks)), nn.Linear(16, 11))
 
 
 class _Block(nn.Module):

@@ -64,7 +64,7 @@ def test_batches_are_split_and_losses_scaled():
     losses: list = ["what was there"]
     out = ScheduleGPipe(stages, 2, nn.MSELoss(reduction="sum"), scale_grads=False).step(x, target=y, losses=losses)
     whole = nn.functional.mse_loss(layers[1](layers[0](x)), y, reduction="sum")
-    found = [layer.weight.grad.clone() for layer in layers]
+    found: list = [layer.weight.grad for layer in layers]
     expected = torch.autograd.grad(whole, [layer.weight for layer in layers])
     assert torch.allclose(losses[0] + losses[1], whole) and len(losses) == 2 and out.shape == (5, 2)
     assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(found, expected, strict=True))
