@@ -7,7 +7,7 @@ PYTEST_FLAGS ?= -n 2 --dist worksteal
 # pytest rewrites and compiles every module of the packages: 6 seconds at each start, of each worker, unless it is kept
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: test test-deep test-elsewhere test-gpu test-package lint format bench demo picture docs shell clean
+.PHONY: test test-deep test-elsewhere test-gpu test-package lint format bench scale demo picture docs shell clean
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -m 'not deep' $(PYTEST_FLAGS)
@@ -47,6 +47,11 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/calls.py
 	$(BIN)/python benchmarks/training_steps.py
 	$(BIN)/python benchmarks/linear_algebra.py
+
+# one program on one device, on eight and in two processes: the same losses, and what is exchanged
+scale: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.scale report
+	@echo "open report/scale/index.html"
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/digits.py

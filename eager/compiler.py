@@ -23,7 +23,9 @@ BACKENDS: dict[str, str | None] = {
     "eager": None,
 }  # fmt: skip
 MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
-OPTIONS = ("device", "level", "strict", "without")  # of graphc.compile
+OPTIONS = (  # of graphc.compile
+    "device", "level", "strict", "without", "mesh", "in_shardings", "out_shardings", "state_shardings",
+)  # fmt: skip
 BOTH = "Either mode or options can be specified, but both can't be specified at the same time."
 NO_FX = (
     "torch.compile(backend=...) takes the name of a backend here, got {}: there is no FX graph to give to a function. "
@@ -102,7 +104,7 @@ def compile(
     dynamic    whether sizes are symbols; see `graphc.compile`, also for what is guarded
     backend    "inductor" (XLA), "aot_eager" or "numpy" (NumPy without XLA), "auto", "eager" (nothing is compiled)
     mode       any of PyTorch's; XLA has no such choice
-    options    those of `graphc.compile`: device, level, strict, without
+    options    those of `graphc.compile`: device, level, strict, without, mesh and shardings
 
     `recompile_limit` bounds how often a function is traced. InvalidBackend, RuntimeError for unknown names.
     """

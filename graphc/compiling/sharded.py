@@ -16,11 +16,15 @@ from graphc.capture.sources import Argument, Captured, Computed, Draw, GradOf, L
 from graphc.capture.tree import children, is_leaf
 from graphc.compiling.signature import Call
 from graphc.execution.on_mesh import OnMesh
+from graphc.ir import Node
+from graphc.ops import OPS
 from graphc.sharding.correspondence import is_elementwise
 from graphc.sharding.gathering import Held, gathering
 from graphc.sharding.mesh import Mesh, mesh_of
 from graphc.sharding.propagation import propagate
 from graphc.sharding.sharding import P, Sharding, check_divides, sharding_of
+
+_SHARD = OPS["shard"]
 
 
 @final
@@ -79,7 +83,8 @@ class Shardings(NamedTuple):
         grads: dict[Source, Sharding] = {
             s: h.state for s, h in zip(sources, held, strict=True) if h is not None and h.state != h.held
         }
-        return program, OnMesh(self.mesh, final, self._of_results(program), grads)
+        on_mesh = OnMesh(self.mesh, final, self._of_results(program), grads)
+        return _gathered_once(program, on_mesh), on_mesh
 
     def _of_arguments(self, fn: Callable[..., Any], call: Call) -> dict[int, Sharding]:
         found: dict[int, Sharding] = {}
@@ -173,6 +178,30 @@ class Shardings(NamedTuple):
                     if axis not in dims[dim]:
                         dims[dim] = (*dims[dim], axis)
         return Sharding(tuple(dims))
+
+
+def _gathered_once(program: Program, on_mesh: OnMesh) -> Program:
+    """The program with gradients gathered where they are made, of those that are computed in parts and held whole.
+
+    XLA would rather update in parts, and gather the gradient, the new moments and the new parameter.
+    """
+    made = {e.id: e for e in program.effects.tensors if isinstance(e.target, GradOf) and e.id is not None}
+    graph, sources = program.graph, program.sources
+    layout = on_mesh.forward(graph.replace(graph.nodes, [*made]), (), [*made.values()], sources)
+    wanted = {id: s for id, s in zip(made, layout.outputs, strict=True) if s is not None}
+    given = dict(zip(graph.inputs, on_mesh.sources, strict=True))
+    exchanged = propagate(graph, on_mesh.mesh, given, wanted).collectives
+    split = {c.node for c in exchanged if c.kind == "all-gather" and c.node in wanted}
+    new = max(graph.nodes) + 1
+    nodes: dict[int, Node] = {}
+    for id, node in graph.nodes.items():
+        if id in split and node.op is not _SHARD and not node.op.several:
+            nodes[new] = Node(new, node.op, node.inputs, node.params, node.results, node.where, node.scope)
+            node = Node(id, _SHARD, (new,), {"spec": wanted[id].dims}, node.results, node.where, node.scope)
+            new += 1
+        nodes[id] = node
+    recorded = program.recorded._replace(nodes=program.recorded.nodes.union(nodes.keys() - graph.nodes.keys()))
+    return program._replace(graph=graph.replace(nodes, graph.result), recorded=recorded)
 
 
 def _is_spec(x: Any) -> bool:

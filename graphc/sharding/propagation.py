@@ -20,6 +20,7 @@ from graphc.sharding.collectives import Collective, total
 from graphc.sharding.correspondence import MASKED, Correspondence, Label, correspondence, is_elementwise
 from graphc.sharding.layout import Layout
 from graphc.sharding.mesh import Mesh
+from graphc.sharding.rotation import rotations
 from graphc.sharding.sharding import Axes, Sharding
 
 _ITEM, _SHARD, _SCAN = OPS["item"], OPS["shard"], OPS["scan"]
@@ -100,6 +101,10 @@ class _Spreading:
         self.fixed: dict[Any, frozenset[int]] = {}  # dims that stay as they are
         self.known: dict[int, Correspondence] = {}
         self.inner: dict[int, tuple[_Spreading, Any]] = {}
+        self.rotations = rotations(graph)
+        users = graph.users()
+        turned = {i for id in self.rotations for i in graph.nodes[id].inputs}
+        self.passed = {i for i in turned if all(user in self.rotations for user in users[i])}  # never made by itself
         for node in graph.nodes.values():
             for value in self.values(node):
                 self.dims[value.key] = [()] * len(value.aval.shape)
@@ -114,7 +119,11 @@ class _Spreading:
                 self._fix(id, sharding.dims)
 
     def _named(self, axes: Sequence[Any]) -> Axes:
-        return tuple(self.mesh.names[a] if isinstance(a, int) else a for a in axes)
+        names = tuple(self.mesh.names[a] if isinstance(a, int) else a for a in axes)
+        for name in names:
+            if name not in self.mesh.names:
+                raise ValueError(f"a value is placed on mesh axis {name!r}, which {self.mesh} has not")
+        return names
 
     def _fix(self, id: int, dims: Sequence[Axes | None]) -> None:
         """Let dims stay as they are: all but those that are None."""
@@ -148,6 +157,10 @@ class _Spreading:
     def _step(self, node: Node, *, forwards: bool) -> bool:
         if node.op is INPUT:
             return False
+        if node.id in self.passed:
+            return False
+        if (rotation := self.rotations.get(node.id)) is not None:
+            return self._alike([rotation.source, node.id])
         if node.op is _ITEM:
             return self._alike([(node.inputs[0], node.params["index"]), node.id])
         if node.op is _SCAN:
@@ -252,7 +265,10 @@ class _Collecting:
 
     def _visit(self, node: Node) -> None:
         spread = self._spread
-        if node.op is _ITEM:
+        if node.op is _ITEM or node.id in spread.passed:
+            return
+        if node.id in spread.rotations:
+            self._rotate(node)
             return
         if node.id in spread.inner:
             inside = _Collecting(spread.inner[node.id][0], {})
@@ -304,6 +320,17 @@ class _Collecting:
         for i, labels in sorted(operands, key=lambda o: -spread.graph.nodes[o[0]].size):
             take(labels, spread.dims[i])
         return chosen
+
+    def _rotate(self, node: Node) -> None:
+        rotation = self._spread.rotations[node.id]
+        held = self._spread.dims[node.id]
+        self._move(rotation.source, held, node, "an operand of it is needed otherwise")
+        if axes := held[rotation.axis]:
+            local = Sharding(tuple(held)).local(node.shape, self._mesh)
+            row = math.prod(n for d, n in enumerate(local) if d != rotation.axis) * node.dtype.itemsize
+            for rows in rotation.rows(node.shape[rotation.axis], self._mesh.count(axes)):
+                why = "rows move on to the next devices"
+                self._list.append(Collective("collective-permute", rows * row, 1, axes, node.id, why))
 
     def _move(self, id: int, wanted: Sequence[Axes], node: Node, why: str) -> None:
         held = self._spread.dims[id]

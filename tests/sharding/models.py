@@ -61,6 +61,10 @@ def words() -> nn.Module:
     return nn.Sequential(nn.Embedding(64, 32), nn.Flatten(), nn.Linear(160, 8))
 
 
+def normalized_words() -> nn.Module:
+    return nn.Sequential(nn.Embedding(64, 32), nn.LayerNorm(32), nn.Linear(32, 8))
+
+
 class Case(NamedTuple):
     """A model, the shape of its input ("" for words) and of its target, what is said of its parameters, a mesh.
 
@@ -104,6 +108,10 @@ DEEP = {
     "cnn by channels": Case(cnn, (8, 3, 12, 12), (8, 4), {"*0.weight": P("model"), "*0.bias": P("model"),
                                                           "*3.weight": P(None, "model")}, slack=128),
     "words": Case(words, (8, 5), (8, 8), words=True, slack=128),
+    "words by vectors": Case(words, (8, 5), (8, 8), {"*0.weight": P(None, "model")}, words=True),
+    # gradients of what is whole come out in parts; XLA gathers one before it adds up, and not after
+    "normalized words by vectors": Case(normalized_words, (8, 5), (8, 5, 8), {"*0.weight": P(None, "model")},
+                                        words=True, slack=512),
     "gru": Case(Recurrent, (8, 5, 8), (8, 4), slack=128),
 }  # fmt: skip
 

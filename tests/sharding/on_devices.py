@@ -15,9 +15,9 @@ import numpy as np
 import compare
 import eager as torch
 import graphc
-from compare.modes import Sharded
+from compare.modes import ByParts, Sharded
 from graphc.sharding import P, compiled, propagated, total
-from tests.sharding import models
+from tests.sharding import models, pipelines
 
 
 def trained(case: models.Case) -> dict[str, Any]:
@@ -95,8 +95,26 @@ def surface() -> dict[str, Any]:
     return found
 
 
+def pipeline() -> dict[str, Any]:
+    """Stages on devices against the model as a whole; and a step, checked."""
+    mesh = pipelines.MESH
+    found, run = pipelines.piped(
+        mesh["pipe"], compiled=lambda step: graphc.compile(step, mesh=mesh, in_shardings=P("data"))
+    )
+    program = run._last().runner.forward
+    pipe = pipelines.pipeline(pipelines.model(), (), split_spec=pipelines.SPLITS, mesh=mesh["pipe"])
+    step = pipelines.step_of(pipe, torch.optim.SGD(pipe.parameters(), 0.1), "GPipe")
+    batch = {"x": P("data"), "y": P("data")}
+    modes = ["compiled", ByParts(mesh, batch), Sharded(mesh, batch)]
+    return {
+        "found": found, "predicted": total(propagated(program.graph, program.layout).collectives),
+        "real": total(compiled(program.hlo)),
+        "check": str(compare.check(step, *pipelines.batch(), modes=modes)),
+    }  # fmt: skip
+
+
 if __name__ == "__main__":
     assert len(jax.devices()) == 8
     wanted = models.QUICK if sys.argv[1] == "quick" else models.DEEP
-    print(json.dumps({"surface": surface() if sys.argv[1] == "quick" else {},
-                      **{name: trained(case) for name, case in wanted.items()}}))  # fmt: skip
+    parts = {"surface": surface(), "pipeline": pipeline()} if sys.argv[1] == "quick" else {}
+    print(json.dumps({**parts, **{name: trained(case) for name, case in wanted.items()}}))  # fmt: skip
