@@ -121,7 +121,7 @@ _COMPILER = "`graphc.compile`, `graphc.trace` and `graphc.export` are the compil
 _DEVICES = "`x.to(device)` puts a tensor on a device that JAX has, `graphc.compile(fn)` runs where its tensors are"
 # module of PyTorch -> what to use instead of it, or of what this package has not of it
 MODULES: dict[str, str] = {
-    **dict.fromkeys("_C _inductor _functorch _export fx export package".split(), _COMPILER),
+    **dict.fromkeys("_inductor _functorch _export export package".split(), _COMPILER),
     "onnx": "`graphc.export(graph)` writes a portable program, `graphc.stablehlo(graph)` its text",
     "distributed": "`torch.distributed` has process groups, collectives, messages and stores",
     **dict.fromkeys("quantization ao".split(), "`.to(dtype)`: dtypes are NumPy's, without quantized ones"),
@@ -129,7 +129,6 @@ MODULES: dict[str, str] = {
     "nested": "pad with `torch.nn.utils.rnn.pad_sequence`, and pass a mask",
     "multiprocessing": "Python's `multiprocessing`, and `spawn`: what goes from one process to another is copied",
     "futures": "Python's `concurrent.futures`",
-    "overrides": "`torch.autograd.Function` defines operations, `isinstance(x, torch.Tensor)` tests for tensors",
     **dict.fromkeys("classes".split(), "`graphc.ops.op(...)` declares an operation for both modes"),
     **dict.fromkeys("cuda mps xpu mtia cpu".split(), _DEVICES),
     "monitor": "`torch.utils.tensorboard.SummaryWriter` logs values",

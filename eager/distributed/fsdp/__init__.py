@@ -7,32 +7,56 @@ them in parts, and gathers parameters where it computes with them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from eager.core.dtypes import dtype
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
 from eager.distributed.tensor import Placement, Replicate, Shard, marks
 from eager.nn import Module
 
-__all__ = ["fully_shard", "zero"]
+__all__ = ["CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard", "zero"]
 explain(__name__)
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """The dtypes in which modules compute and gradients are summed; None: those of the parameters."""
+
+    param_dtype: dtype | None = None
+    reduce_dtype: dtype | None = None
+    output_dtype: dtype | None = None
+    cast_forward_inputs: bool = True
+
+
+@dataclass
+class OffloadPolicy:
+    """Nothing is moved to the host."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """Parameters lie in the host's memory when nothing computes with them."""
+
+    pin_memory: bool = True
 
 
 def fully_shard(
     module: Module, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
-    shard_placement_fn: Callable[[Tensor], Shard | None] | None = None, mp_policy: Any = None,
-    offload_policy: Any = None, ignored_params: set[Tensor] | None = None,
+    shard_placement_fn: Callable[[Tensor], Shard | None] | None = None, mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None, ignored_params: set[Tensor] | None = None,
 ) -> Module:  # fmt: skip
     """Hold the parameters of `module` in parts over the mesh, along dim 0 or as `shard_placement_fn` says.
 
     A parameter of which no dim divides by the mesh stays whole (PyTorch pads it). Of a mesh with two dims the first
     replicates (HSDP). When gathered parameters are dropped again is XLA's choice, so `reshard_after_forward` changes
-    nothing. Raises ValueError without a mesh, NotImplementedError for the policies of mixed precision and offloading.
+    nothing. Raises ValueError without a mesh, NotImplementedError for policies that lower precision or offload.
     """
     if mesh is None:
         raise ValueError("fully_shard: pass mesh=; there is no default process group to make one of")
-    if mp_policy is not None or offload_policy is not None:
+    if mp_policy not in (None, MixedPrecisionPolicy()) or offload_policy not in (None, OffloadPolicy()):
         raise NotImplementedError(
             "fully_shard: mp_policy and offload_policy; torch.autocast lowers precision in compiled programs"
         )

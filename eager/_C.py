@@ -1,0 +1,31 @@
+"""The names of `torch._C` that libraries ask for; what is compiled in PyTorch is in other modules here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eager.core.missing import explain
+from eager.core.tensor import Tensor
+from eager.rng.generator import Generator
+
+__all__ = ["Generator", "PyTorchFileReader"]
+
+_TensorMeta = type(Tensor)
+
+
+def _get_tracing_state() -> None:
+    """None: no TorchScript is traced; `torch.compiler.is_compiling()` asks about capture."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Does nothing: no usage is logged."""
+
+
+class PyTorchFileReader:
+    """What reads a file's records in PyTorch. NotImplementedError for an instance: `torch.load` reads files."""
+
+    def __init__(self, *args: Any):
+        raise NotImplementedError("PyTorchFileReader: torch.load(path, mmap=True) reads a file as far as it is used")
+
+
+explain(__name__)
