@@ -32,7 +32,7 @@ GRAPHC = (
 )  # fmt: skip
 EAGER = (
     "return_types", "core", "engine", "functional", "processes", "rng", "random", "checkpoints", "linalg", "func",
-    "profiling", "autograd", "nn", "distributions", "signal", "optim", "utils", "backends", "surface", "amp", "cpu",
+    "profiling", "autograd", "nn", "distributions", "signal", "optim", "utils", "_higher_order_ops", "backends", "surface", "amp", "cpu",
     "cuda", "multiprocessing",
 )  # fmt: skip
 COMPARE = (
@@ -81,6 +81,7 @@ OWNERS: dict[str, set[str]] = {
 EXCEPTIONS: dict[str, tuple[str, str]] = {
     "graphc.ir.graph": ("graphc.ir", "methods of Graph that print, check, save and draw it: each in a file of its own"),
     "eager.nn.module": ("eager.compiler", "Module.compile is torch.compile of its forward"),
+    "eager._higher_order_ops.flow": ("graphc", "torch.cond and torch.while_loop are those of graphc"),
     "eager.compiler": ("graphc", "torch.compile compiles by graphc.compile"),
     "graphc.commands.compared": ("compare", "`graphc check`, `localize` and `bench` are commands of compare"),
     "eager.processes.world": ("graphc.lowering", "init_process_group joins processes by JAX's runtime"),

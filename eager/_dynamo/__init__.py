@@ -27,6 +27,14 @@ config = SimpleNamespace(
 exc = SimpleNamespace(InvalidBackend=InvalidBackend)
 
 
+def __getattr__(name: str) -> Any:
+    if name == "OptimizedModule":  # loaded when asked for: it is the compiler's
+        from graphc.compiling.module import CompiledModule
+
+        return CompiledModule
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
 def mark_static_address(t: Any, guard: bool = True) -> None:
     """Does nothing: compiled programs take arrays wherever they are."""
 

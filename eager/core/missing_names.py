@@ -44,14 +44,14 @@ PATTERNS: tuple[tuple[str, str, str], ...] = (
         r"\w+IODescriptor|IODescriptor|OperatorInfo|FileCheck|ErrorReport|ExecutionPlan|Gradient|"
         r"TracingState|Tag|import_ir_module\w*|parse_\w+|fork|wait|Future|AwaitType|unify_type_list|"
         r"merge_type_from_type_comment|JITException|LockingLogger|LoggerBase|NoopLogger|AVG|SUM|"
-        r"AggregationType|Benchmark\w+|LiteScriptModule|Deserialization\w+|Serialization\w+|PyTorchFile\w+|"
+        r"AggregationType|Benchmark\w+|LiteScriptModule|Deserialization\w+|Serialization\w+|PyTorchFileWriter|"
         r"DeepCopyMemoTable|BufferDict|ParameterDict|ModuleDict|FatalError|freeze|StaticModule|"
         r"torch.nn.functional: (boolean_dispatch|BroadcastingList\d|DType)",
     ),
     (
-        "capture: `graphc.compile`, `graphc.cond`, `graphc.while_loop`; sizes are `graphc` Dims under a trace",
-        "`graphc.compile`, `graphc.cond`, `graphc.while_loop`",
-        r"torch: (cond|while_loop)|Sym\w+|sym_(constrain|fresh)\w+|DispatchKey\w*|"
+        "capture: `graphc.compile`; sizes are `graphc` Dims under a trace",
+        "`graphc.compile`, `torch.cond`, `torch.while_loop`",
+        r"Sym\w+|sym_(constrain|fresh)\w+|DispatchKey\w*|"
         r"ExcludeDispatchKeyGuard",
     ),
     (

@@ -126,6 +126,9 @@ class _Same(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         sys.modules[module.__name__] = importlib.import_module(self._name)  # the import returns what stands there
+        # An import of what has been imported would write the module over a function of its name, as `scan.scan`'s.
+        for name in [name for name in sys.modules if name.startswith(f"{self._name}.")]:
+            sys.modules.setdefault(module.__name__ + name.removeprefix(self._name), sys.modules[name])
 
 
 @final

@@ -17,7 +17,7 @@ from eager.distributed.device_mesh import DeviceMesh
 from eager.distributed.tensor import Placement, Replicate, Shard, marks
 from eager.nn import Module
 
-__all__ = ["CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard", "zero"]
+__all__ = ["CPUOffloadPolicy", "FullyShardedDataParallel", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard", "zero"]
 explain(__name__)
 
 
@@ -41,6 +41,13 @@ class CPUOffloadPolicy(OffloadPolicy):
     """Parameters lie in the host's memory when nothing computes with them."""
 
     pin_memory: bool = True
+
+
+class FullyShardedDataParallel(Module):
+    """The older wrapper. NotImplementedError for an instance: `fully_shard` marks a module, which stays as it is."""
+
+    def __init__(self, module: Module, *args: Any, **kwargs: Any):
+        raise NotImplementedError("FullyShardedDataParallel: use fully_shard(module, mesh=mesh)")
 
 
 def fully_shard(
