@@ -45,6 +45,7 @@ BOTH = {
 # torch.<name>(...) only
 FUNCTIONS = {
     "_C": "PyTorchFileReader",
+    "jit": "ScriptFunction ScriptModule",
     "_higher_order_ops.cond": "cond",
     "_higher_order_ops.while_loop": "while_loop",
     "functional.creation": "scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like eye "
