@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
+from eager.nn.conversion import parse_to
 from eager.rng.generator import Generator
 
 __all__ = ["Generator", "PyTorchFileReader"]
 
 _TensorMeta = type(Tensor)
+_nn = SimpleNamespace(_parse_to=parse_to)
 
 
 def _get_tracing_state() -> None:
