@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from eager import compiler
-from eager.compiler import (
+from eager.compiling import compiled
+from eager.compiling.compiled import (
     InvalidBackend,
     allow_in_graph,
     assume_constant_result,
@@ -41,4 +41,4 @@ def mark_static_address(t: Any, guard: bool = True) -> None:
 
 def optimize(backend: str = "inductor", *, nopython: bool = False, dynamic: bool | None = None):
     """The older spelling of `torch.compile`, as a decorator."""
-    return compiler.compile(backend=backend, fullgraph=nopython, dynamic=dynamic)
+    return compiled.compile(backend=backend, fullgraph=nopython, dynamic=dynamic)

@@ -10,6 +10,7 @@ from eager.core.tensor import Tensor
 from eager.utils._pytree import tree_map
 
 SUCCESS = "SUCCESS"
+FAILED = "opcheck(op, ...): {} failed with {} (scroll up for stack trace)"
 MUTATED = "Argument {} is not defined as mutable but was mutated"
 DIFFERENT = (
     "When comparing the output of {} on FakeTensor and concrete Tensors, found mismatched tensor metadata: "
@@ -27,8 +28,8 @@ class MetadataMismatchError(RuntimeError):
 
 
 def opcheck(
-    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: str | Sequence[str] | None = None,
-    raise_exception: bool = True, atol: float | None = None, rtol: float | None = None,
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *,
+    test_utils: str | Sequence[str] | None = None, raise_exception: bool = True, atol: float | None = None, rtol: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Test an operation of `torch.library` on arguments: {test: "SUCCESS", or the error}. As `torch.library.opcheck`.
 
@@ -59,7 +60,7 @@ def opcheck(
             found[name] = SUCCESS
         except Exception as error:
             if raise_exception:
-                raise OpCheckError(f"opcheck(op, ...): {name} failed with {error} (scroll up for stack trace)") from error
+                raise OpCheckError(FAILED.format(name, error)) from error
             found[name] = error
     return found
 
@@ -106,11 +107,13 @@ def _fake(op: Any, args: Any, kwargs: Any, tolerance: Any) -> None:
 
 
 def _compiled(op: Any, args: Any, kwargs: Any, tolerance: Any) -> None:
-    from eager.compiler import compile
+    from eager.compiling.compiled import compile
     from eager.testing import assert_close
 
-    compiled = compile(lambda args, kwargs: op(*args, **kwargs), fullgraph=True)
-    expected, got = (f(*map(lambda v: tree_map(_copy, v), (args, kwargs))) for f in (lambda a, k: op(*a, **k), compiled))
+    def call(args: Any, kwargs: Any) -> Any:
+        return op(*args, **kwargs)
+
+    expected, got = (f(tree_map(_copy, args), tree_map(_copy, kwargs)) for f in (call, compile(call, fullgraph=True)))
     assert_close(got, expected, **tolerance)
 
 

@@ -35,8 +35,8 @@ class Called:
             with current_interpreter().inside(self):
                 return self._call_with_hooks(inputs, keywords)
         if (
-            self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks or EveryModule.pre
-            or EveryModule.after or EveryModule.backward or EveryModule.before_backward
+            self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
+            or EveryModule.pre or EveryModule.after or EveryModule.backward or EveryModule.before_backward
         ):  # fmt: skip
             return self._call_with_hooks(inputs, keywords)
         return self.forward(*inputs, **keywords)

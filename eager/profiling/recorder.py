@@ -83,7 +83,8 @@ class Recorder:
             return
         if event.call is not None and not any(child.flops for child in event.cpu_children):
             (op, *given), event.call = event.call, None
-            event.flops, shapes = flops_of(op, *given, result)
+            arguments, keywords = given
+            event.flops, shapes = flops_of(op, arguments, keywords, result)
             if event.flops:
                 self.counted(op, shapes, event.flops, result)
         if self.memory:

@@ -220,7 +220,7 @@ MISSING_METHODS = (
     "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values volatile "
 )
 SUBMODULES = frozenset(
-    "_C __config__ _dynamo _higher_order_ops _tensor_str accelerator amp autograd backends compiler cpu cuda distributed distributions fft "
-    "func fx hub jit library linalg masked mps multiprocessing nn optim overrides profiler random return_types signal special "
-    "testing types utils version xpu".split()
+    "_C __config__ _dynamo _higher_order_ops _tensor_str accelerator amp autograd backends compiler cpu cuda "
+    "distributed distributions fft func fx hub jit library linalg masked mps multiprocessing nn optim overrides "
+    "profiler random return_types signal special testing types utils version xpu".split()
 )  # fmt: skip

@@ -32,9 +32,9 @@ KeyPath = tuple[Any, ...]
 IsLeaf = Callable[[Any], bool] | None
 
 __all__ = [
-    "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "PyTree", "SequenceKey", "TreeSpec", "arg_tree_leaves",
-    "key_get", "keystr", "map_only", "register_constant", "register_dataclass", "register_pytree_node", "tree_all",
-    "tree_all_only", "tree_any", "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf",
+    "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "PyTree", "SequenceKey", "TreeSpec",
+    "arg_tree_leaves", "key_get", "keystr", "map_only", "register_constant", "register_dataclass",
+    "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf",
     "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_only_",
     "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_leaf", "treespec_pprint",
 ]  # fmt: skip
@@ -100,13 +100,9 @@ def treespec_leaf() -> TreeSpec:
     return LEAF
 
 
-class LeafSpec(TreeSpec):
-    """The older spelling of `treespec_leaf()`."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        super().__init__(None, None, [])
+def LeafSpec() -> TreeSpec:
+    """The older spelling of `treespec_leaf`."""
+    return LEAF
 
 
 class _Asterisk(str):

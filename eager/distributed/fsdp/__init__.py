@@ -17,7 +17,14 @@ from eager.distributed.device_mesh import DeviceMesh
 from eager.distributed.tensor import Placement, Replicate, Shard, marks
 from eager.nn import Module
 
-__all__ = ["CPUOffloadPolicy", "FullyShardedDataParallel", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard", "zero"]
+__all__ = [
+    "CPUOffloadPolicy",
+    "FullyShardedDataParallel",
+    "MixedPrecisionPolicy",
+    "OffloadPolicy",
+    "fully_shard",
+    "zero",
+]
 explain(__name__)
 
 
