@@ -29,7 +29,8 @@ class MetadataMismatchError(RuntimeError):
 
 def opcheck(
     op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *,
-    test_utils: str | Sequence[str] | None = None, raise_exception: bool = True, atol: float | None = None, rtol: float | None = None,
+    test_utils: str | Sequence[str] | None = None, raise_exception: bool = True, atol: float | None = None,
+    rtol: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Test an operation of `torch.library` on arguments: {test: "SUCCESS", or the error}. As `torch.library.opcheck`.
 
