@@ -10,7 +10,7 @@ from eager.core.tensor import Tensor
 from eager.nn.conversion import parse_to
 from eager.rng.generator import Generator
 
-__all__ = ["Generator", "PyTorchFileReader"]
+__all__ = ["DispatchKey", "DispatchKeySet", "Generator", "PyTorchFileReader"]
 
 _TensorMeta = type(Tensor)
 _nn = SimpleNamespace(_parse_to=parse_to)
@@ -22,6 +22,24 @@ def _get_tracing_state() -> None:
 
 def _log_api_usage_once(event: str) -> None:
     """Does nothing: no usage is logged."""
+
+
+class _Keys:
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
+DispatchKey = _Keys()
+
+
+class DispatchKeySet:
+    """Keys of PyTorch's dispatcher, which libraries write down when they are imported. There is none to read them."""
+
+    def __init__(self, *keys: str):
+        self.keys = frozenset(keys)
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self.keys, *other.keys)
 
 
 class PyTorchFileReader:

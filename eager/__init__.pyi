@@ -8,10 +8,12 @@ when it is first asked for.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, multiprocessing as multiprocessing, nn as nn, optim as optim, profiler as profiler, random as random, return_types as return_types, signal as signal, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
+from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, multiprocessing as multiprocessing, nn as nn, optim as optim, overrides as overrides, profiler as profiler, random as random, return_types as return_types, signal as signal, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
+from eager._C import PyTorchFileReader as PyTorchFileReader
 from eager.amp.autocast_mode import autocast as autocast
 from eager.amp.grad_scaler import GradScaler as GradScaler
 from eager.autograd.custom_ops import Operations
+from eager.compiling.scripts import ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
 from eager.core.devices import device as device
 from eager.core.dtypes import Size as Size, dtype as dtype
 from eager.core.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled
@@ -475,6 +477,16 @@ def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | Sequen
     """The tensors one after another along `dim`, in their promoted dtype. As `torch.cat`.
 
     Raises RuntimeError unless their other sizes agree, ValueError for no tensors. Empty 1-d tensors fit anything.
+    """
+
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: tuple[Any, ...] | list[Any] = ()) -> Any:
+    """`true_fn(*operands)` if `pred` is true, else `false_fn(*operands)`. As `torch.cond`; see `graphc.cond`.
+
+    pred: a bool, a number or a tensor with one element. RuntimeError for other arguments.
+
+    >>> import eager as torch
+    >>> torch.cond(torch.tensor(True), lambda x: x.sin(), lambda x: x.cos(), (torch.zeros(2),))
+    tensor([0., 0.])
     """
 
 def conj(input: Tensor) -> Tensor:
@@ -2219,6 +2231,17 @@ def where(condition: Tensor) -> tuple[Tensor, ...]:
     """`input` where `condition` is true, else `other`; the true places if neither is given. As `torch.where`."""
 @overload
 def where(condition: Tensor, input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor: ...
+
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: tuple[Any, ...] | list[Any]) -> tuple[Any, ...]:
+    """`carried = body_fn(*carried)` while `cond_fn(*carried)`. Returns the last. As `torch.while_loop`.
+
+    carried_inputs: a tuple or list of tensors and numbers, whose shapes and dtypes stay. RuntimeError for others. See
+    `graphc.while_loop`.
+
+    >>> import eager as torch
+    >>> torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.ones(2)))
+    (tensor(3), tensor([8., 8.]))
+    """
 
 def xlogy(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
     """input log(other); 0 where input is 0."""

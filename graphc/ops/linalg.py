@@ -16,7 +16,6 @@ from graphc.ops.rules import C_NAMES, broadcast_shapes, torch_name
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 
-
 DOT_DTYPES = "dot : expected both vectors to have same dtype, but found {0} and {1}"
 # rank of the second operand -> what PyTorch's kernel for such products says of other dtypes
 DTYPES = {
