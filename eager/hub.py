@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, NoReturn
+from urllib.parse import urlparse  # noqa: F401  (a name that timm takes from here)
 
 NO_DOWNLOADS = (
     "torch.hub.{} downloads code or weights, which this library never does. Download the file yourself, and read it "
     "with torch.load or safetensors."
 )
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # of the hash in the name of a file
 _folder: str | None = None
+
+
+def _get_torch_home() -> str:
+    home = os.environ.get("TORCH_HOME", os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch"))
+    return os.path.expanduser(home)
 
 
 def get_dir() -> str:
     """The folder for downloads: what was set, or "hub" in TORCH_HOME (by default ~/.cache/torch)."""
-    home = os.environ.get("TORCH_HOME", os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch"))
-    return os.path.join(os.path.expanduser(home), "hub") if _folder is None else _folder
+    return os.path.join(_get_torch_home(), "hub") if _folder is None else _folder
 
 
 def set_dir(d: Any) -> None:

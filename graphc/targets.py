@@ -13,6 +13,7 @@ import importlib.util
 import os
 import sys
 import traceback
+import typing
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from importlib.machinery import SourceFileLoader
@@ -24,6 +25,12 @@ from graphc.running.torch_names import torch_names
 
 class TargetError(ValueError):
     """The command line names something that cannot be used."""
+
+
+NO_PAIR = (
+    "{}() {} {}, not (function, args). Remedy: give --args module:callable, or define example_args() beside the "
+    "function."
+)
 
 
 def add_target(command: ArgumentParser, others: str = "") -> None:
@@ -51,14 +58,22 @@ def _call(target: str, args: str | None) -> tuple[Callable[..., Any], tuple[Any,
         return found, tuple(_made(args, _load(args)[1])), {}
     if hasattr(module, "example_args"):
         return found, tuple(_made(f"example_args of {target}", module.example_args)), {}
+    _refuse_by_annotation(target, found)  # before it runs: it may be a program that takes hours
     made = _made(target, found)
     if not (isinstance(made, tuple) and len(made) in (2, 3) and callable(made[0])):
-        raise TargetError(
-            f"{target}() returned {type(made).__name__}, not (function, args). Remedy: give --args module:callable, "
-            "or define example_args() beside the function."
-        )
+        raise TargetError(NO_PAIR.format(target, "returned", type(made).__name__))
     fn, positional, *keywords = made
     return fn, tuple(positional), keywords[0] if keywords else {}
+
+
+def _refuse_by_annotation(target: str, factory: Callable[..., Any]) -> None:
+    """Raises TargetError if the annotation of what it returns is a class that is no tuple."""
+    try:
+        result = typing.get_type_hints(factory).get("return")
+    except Exception:  # annotations are text, which need not mean anything
+        return
+    if isinstance(result, type) and not issubclass(result, tuple) and result is not object:
+        raise TargetError(NO_PAIR.format(target, "returns", "None" if result is type(None) else result.__name__))
 
 
 def _made(target: str, factory: Callable[[], Any]) -> Any:

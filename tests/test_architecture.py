@@ -32,8 +32,8 @@ GRAPHC = (
 )  # fmt: skip
 EAGER = (
     "return_types", "core", "engine", "functional", "sparse", "processes", "rng", "random", "checkpoints", "linalg",
-    "func", "profiling", "autograd", "nn", "distributions", "signal", "optim", "utils", "backends", "surface", "amp",
-    "cpu", "cuda", "multiprocessing",
+    "func", "profiling", "autograd", "nn", "compiling", "distributions", "signal", "optim", "utils",
+    "_higher_order_ops", "library", "backends", "surface", "amp", "cpu", "cuda", "multiprocessing",
 )  # fmt: skip
 COMPARE = (
     "environment", "judging", "layouts", "cases", "locating", "modes", "checking", "declared", "fuzzing",
@@ -81,8 +81,11 @@ OWNERS: dict[str, set[str]] = {
 EXCEPTIONS: dict[str, tuple[str, str]] = {
     "graphc.ir.graph": ("graphc.ir", "methods of Graph that print, check, save and draw it: each in a file of its own"),
     "eager.functional.creation": ("eager.sparse", "torch.zeros(layout=torch.sparse_coo) makes a sparse tensor"),
-    "eager.nn.module": ("eager.compiler", "Module.compile is torch.compile of its forward"),
-    "eager.compiler": ("graphc", "torch.compile compiles by graphc.compile"),
+    "eager.nn.module": ("eager.compiling.compiled", "Module.compile is torch.compile of its forward"),
+    "eager._higher_order_ops.flow": ("graphc", "torch.cond and torch.while_loop are those of graphc"),
+    "eager._dynamo": ("graphc.compiling.module", "OptimizedModule is a class of the compiler"),
+    "eager.library.checks": ("eager.testing", "opcheck compares as torch.testing.assert_close does"),
+    "eager.compiling.compiled": ("graphc", "torch.compile compiles by graphc.compile"),
     "graphc.commands.compared": ("compare", "`graphc check`, `localize` and `bench` are commands of compare"),
     "eager.processes.world": ("graphc.lowering", "init_process_group joins processes by JAX's runtime"),
     "eager.core.runtime": ("graphc.lowering", "tensors on devices are JAX's, which is loaded for the first one"),

@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
-from eager import compiler
-from eager.compiler import (
+from eager.compiling import compiled
+from eager.compiling.compiled import (
     InvalidBackend,
     allow_in_graph,
     assume_constant_result,
@@ -27,10 +27,18 @@ config = SimpleNamespace(
 exc = SimpleNamespace(InvalidBackend=InvalidBackend)
 
 
+def __getattr__(name: str) -> Any:
+    if name == "OptimizedModule":  # loaded when asked for: it is the compiler's
+        from graphc.compiling.module import CompiledModule
+
+        return CompiledModule
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
 def mark_static_address(t: Any, guard: bool = True) -> None:
     """Does nothing: compiled programs take arrays wherever they are."""
 
 
 def optimize(backend: str = "inductor", *, nopython: bool = False, dynamic: bool | None = None):
     """The older spelling of `torch.compile`, as a decorator."""
-    return compiler.compile(backend=backend, fullgraph=nopython, dynamic=dynamic)
+    return compiled.compile(backend=backend, fullgraph=nopython, dynamic=dynamic)

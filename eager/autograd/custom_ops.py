@@ -7,9 +7,10 @@ that are compiled see into the function.
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 from eager.core.grad_mode import no_grad
 from eager.core.meta import is_meta
@@ -17,7 +18,7 @@ from eager.core.tensor import Tensor
 from eager.engine.function import Function
 
 NAME = (
-    'Expected `qualname` to be of the form "namespace::name" but got {name}. The qualname passed to the torch.library '
+    'Expected `qualname` to be of the form "namespace::name", but got {name}. The qualname passed to the torch.library '
     "APIs must consist of a namespace and a name, e.g. aten::sin"
 )
 NO_GRADIENT = (
@@ -35,14 +36,19 @@ ALIASED = (
 class CustomOpDef:
     """What `torch.library.custom_op` makes of a function. Call it like the function."""
 
-    def __init__(self, name: str, fn: Callable[..., Any]):
+    def __init__(
+        self, name: str, fn: Callable[..., Any], signature: inspect.Signature | None = None,
+        mutates: str | Iterable[str] = (),
+    ):  # fmt: skip
         found = re.fullmatch(r"(\w+)::(\w+)", name)
         if found is None:
             raise ValueError(NAME.format(name=name))
         self._qualname, (self._namespace, self._name) = name, found.groups()
         self._init_fn = fn
-        self._signature = inspect.signature(fn)
+        self._signature = inspect.signature(fn) if signature is None else signature
+        self._mutates = (*self._signature.parameters,) if mutates == "unknown" else (*mutates,)
         self._fake: Callable[..., Any] | None = None
+        self._composite: Callable[..., Any] | None = None  # made of other operations, which have gradients
         self._function = self._differentiated(None, None)
         self.default = self  # PyTorch's overload
         _known.setdefault(self._namespace, {})[self._name] = self
@@ -86,6 +92,8 @@ class CustomOpDef:
         values = tuple(given.arguments.values())
         if self._fake is not None and any(isinstance(v, Tensor) and is_meta(v) for v in values):
             return self._fake(*args, **kwargs)
+        if self._composite is not None:
+            return self._composite(*given.args, **given.kwargs)
         return self._function.apply(*values)
 
     def register_autograd(
@@ -94,6 +102,10 @@ class CustomOpDef:
         """Give the gradient: `setup_context(ctx, inputs, output)` saves, `backward(ctx, *cotangents)` returns one for
         each input, None for those that have none."""
         self._function = self._differentiated(backward, setup_context)
+
+    def register_composite(self, fn: Callable[..., Any], /) -> None:
+        """Give a function that is made of operations with gradients: it is called as it is."""
+        self._composite = fn
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         """Give what meta tensors are made into: shapes and dtypes. As a decorator."""
@@ -116,6 +128,7 @@ class CustomOpDef:
 
 
 _known: dict[str, dict[str, CustomOpDef]] = {}
+_unloaded: set[str] = set()  # namespaces of libraries that are compiled for PyTorch
 
 
 @final
@@ -142,6 +155,15 @@ class Operations:
             raise AttributeError(f"'_Ops' object has no attribute '{name}'")
         return _Namespace(name)
 
+    def load_library(self, path: str) -> NoReturn:
+        """Raises OSError: a library is code for PyTorch's dispatcher.
+
+        What is said of its operations (fake functions, gradients) is accepted, and means nothing. Their namespace is
+        taken to be the name of the folder, as in torchvision.
+        """
+        _unloaded.add(os.path.basename(os.path.dirname(os.path.abspath(path))))
+        raise OSError(f"Could not load this library: {path}. It is compiled for PyTorch's dispatcher.")
+
     def __dir__(self) -> list[str]:
         return [*_known]
 
@@ -167,14 +189,32 @@ def custom_op(
     >>> torch.func.grad(lambda x: torch.ops.mine.scaled(x, 3.0).sum())(torch.ones(2))
     tensor([3., 3.])
     """
-    return (lambda fn: CustomOpDef(name, fn)) if fn is None else CustomOpDef(name, fn)
+
+    def made(fn: Callable[..., Any]) -> CustomOpDef:
+        return CustomOpDef(name, fn, mutates=mutates_args)
+
+    return made if fn is None else made(fn)
 
 
-def _definition(op: Any) -> CustomOpDef:
+def _detached(name: str) -> CustomOpDef:
+    """An operation that no name leads to."""
+
+    def absent(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"{name} is in a library that is compiled for PyTorch's dispatcher")
+
+    namespace, _, short = name.partition("::")
+    made = CustomOpDef(name, absent)
+    del _known[namespace][short]
+    return made
+
+
+def definition(op: Any) -> CustomOpDef:
     if isinstance(op, CustomOpDef):
         return op
     namespace, _, name = str(op).partition("::")
     found = _known.get(namespace, {}).get(name)
+    if found is None and namespace in _unloaded:
+        return _detached(str(op))
     if found is None:
         raise RuntimeError(f"operator {op} does not exist")
     return found
@@ -182,7 +222,7 @@ def _definition(op: Any) -> CustomOpDef:
 
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """See `CustomOpDef.register_fake`. op: "namespace::name" or a `CustomOpDef`. RuntimeError if there is none."""
-    found = _definition(op)
+    found = definition(op)
     return found.register_fake if func is None else found.register_fake(func)
 
 
@@ -190,9 +230,9 @@ def register_autograd(
     op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None
 ) -> None:
     """See `CustomOpDef.register_autograd`. op: "namespace::name" or a `CustomOpDef`. RuntimeError if there is none."""
-    _definition(op).register_autograd(backward, setup_context=setup_context)
+    definition(op).register_autograd(backward, setup_context=setup_context)
 
 
 def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """See `CustomOpDef.register_kernel`. op: "namespace::name" or a `CustomOpDef`. RuntimeError if there is none."""
-    return _definition(op).register_kernel(device_types, func)
+    return definition(op).register_kernel(device_types, func)

@@ -42,14 +42,14 @@ PATTERNS: tuple[tuple[str, str, str], ...] = (
         r"\w+IODescriptor|IODescriptor|OperatorInfo|FileCheck|ErrorReport|ExecutionPlan|Gradient|"
         r"TracingState|Tag|import_ir_module\w*|parse_\w+|fork|wait|Future|AwaitType|unify_type_list|"
         r"merge_type_from_type_comment|JITException|LockingLogger|LoggerBase|NoopLogger|AVG|SUM|"
-        r"AggregationType|Benchmark\w+|LiteScriptModule|Deserialization\w+|Serialization\w+|PyTorchFile\w+|"
+        r"AggregationType|Benchmark\w+|LiteScriptModule|Deserialization\w+|Serialization\w+|PyTorchFileWriter|"
         r"DeepCopyMemoTable|BufferDict|ParameterDict|ModuleDict|FatalError|freeze|StaticModule|"
         r"torch.nn.functional: (boolean_dispatch|BroadcastingList\d|DType)",
     ),
     (
-        "capture: `graphc.compile`, `graphc.cond`, `graphc.while_loop`; sizes are `graphc` Dims under a trace",
-        "`graphc.compile`, `graphc.cond`, `graphc.while_loop`",
-        r"torch: (cond|while_loop)|Sym\w+|sym_(constrain|fresh)\w+|DispatchKey\w*|"
+        "capture: `graphc.compile`; sizes are `graphc` Dims under a trace",
+        "`graphc.compile`, `torch.cond`, `torch.while_loop`",
+        r"Sym\w+|sym_(constrain|fresh)\w+|DispatchKey\w*|"
         r"ExcludeDispatchKeyGuard",
     ),
     (
@@ -119,14 +119,13 @@ _COMPILER = "`graphc.compile`, `graphc.trace` and `graphc.export` are the compil
 _DEVICES = "`x.to(device)` puts a tensor on a device that JAX has, `graphc.compile(fn)` runs where its tensors are"
 # module of PyTorch -> what to use instead of it, or of what this package has not of it
 MODULES: dict[str, str] = {
-    **dict.fromkeys("_C _inductor _functorch _export fx export package".split(), _COMPILER),
+    **dict.fromkeys("_inductor _functorch _export export package".split(), _COMPILER),
     "onnx": "`graphc.export(graph)` writes a portable program, `graphc.stablehlo(graph)` its text",
     "distributed": "`torch.distributed` has process groups, collectives, messages and stores",
     **dict.fromkeys("quantization ao".split(), "`.to(dtype)`: dtypes are NumPy's, without quantized ones"),
     "nested": "pad with `torch.nn.utils.rnn.pad_sequence`, and pass a mask",
     "multiprocessing": "Python's `multiprocessing`, and `spawn`: what goes from one process to another is copied",
     "futures": "Python's `concurrent.futures`",
-    "overrides": "`torch.autograd.Function` defines operations, `isinstance(x, torch.Tensor)` tests for tensors",
     **dict.fromkeys("classes".split(), "`graphc.ops.op(...)` declares an operation for both modes"),
     **dict.fromkeys("cuda mps xpu mtia cpu".split(), _DEVICES),
     "monitor": "`torch.utils.tensorboard.SummaryWriter` logs values",

@@ -23,6 +23,11 @@ class Node(NamedTuple):
     build: Callable[[Any, Any], Any]
     keys: Callable[[Any, Any], Sequence[Any]] | None
 
+    @property
+    def flatten_fn(self) -> Callable[[Any], tuple[Sequence[Any], Any]]:
+        """PyTorch's name of `parts`."""
+        return self.parts
+
 
 class SequenceKey(NamedTuple):
     """The way to item number `idx`."""

@@ -8,7 +8,7 @@ from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.distribution import Distribution
 from eager.distributions.logits import LogitsOrProbs
-from eager.distributions.transformed_distribution import TransformedDistribution
+from eager.distributions.relaxed import Relaxed
 from eager.distributions.transforms import SigmoidTransform
 from eager.distributions.utils import broadcast_all, clamp_probs
 from eager.rng.functions import rand
@@ -46,12 +46,11 @@ class LogitRelaxedBernoulli(LogitsOrProbs, Distribution):
         return self.temperature.log() + difference - 2 * difference.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class RelaxedBernoulli(Relaxed):
     """Numbers in (0, 1) that at low `temperature` come near to Bernoulli's, differentiable in `probs` or `logits`."""
 
     arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
-    has_rsample = True
     base_dist: LogitRelaxedBernoulli
     _expands = ()
 
@@ -59,18 +58,3 @@ class RelaxedBernoulli(TransformedDistribution):
         super().__init__(
             LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args
         )
-
-    @property
-    def temperature(self) -> Tensor:
-        """How far from 0 and 1 samples are."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """log(probs / (1 - probs))."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of more than 1/2."""
-        return self.base_dist.probs

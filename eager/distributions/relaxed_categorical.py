@@ -9,7 +9,7 @@ from eager.distributions import constraints
 from eager.distributions.categorical import Categorical
 from eager.distributions.distribution import Distribution
 from eager.distributions.of_categorical import OfCategorical
-from eager.distributions.transformed_distribution import TransformedDistribution
+from eager.distributions.relaxed import Relaxed
 from eager.distributions.transforms import ExpTransform
 from eager.distributions.utils import broadcast_all, clamp_probs
 from eager.functional.creation import full_like
@@ -49,30 +49,14 @@ class ExpRelaxedCategorical(OfCategorical, Distribution):
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + log_scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(Relaxed):
     """Vectors on the simplex that at low `temperature` come near to one-hot ones, differentiable in the parameters."""
 
     arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-    has_rsample = True
     base_dist: ExpRelaxedCategorical
     _expands = ()
 
     def __init__(self, temperature: Tensor, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self) -> Tensor:
-        """How far from the corners samples are."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of being the largest element."""
-        return self.base_dist.probs

@@ -24,8 +24,8 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 class Called:
     """The part of Module that runs `forward`. Hooks are kept in calling order."""
 
-    _pre_hooks = HookTable()
-    _hooks = HookTable()
+    _forward_pre_hooks = HookTable()
+    _forward_hooks = HookTable()
     _backward_hooks = HookTable()
     _backward_pre_hooks = HookTable()
     forward: Callable[..., Any]
@@ -35,14 +35,14 @@ class Called:
             with current_interpreter().inside(self):
                 return self._call_with_hooks(inputs, keywords)
         if (
-            self._hooks or self._pre_hooks or self._backward_hooks or self._backward_pre_hooks or EveryModule.pre
-            or EveryModule.after or EveryModule.backward or EveryModule.before_backward
+            self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
+            or EveryModule.pre or EveryModule.after or EveryModule.backward or EveryModule.before_backward
         ):  # fmt: skip
             return self._call_with_hooks(inputs, keywords)
         return self.forward(*inputs, **keywords)
 
     def _call_with_hooks(self, inputs: Any, keywords: dict[str, Any]) -> Any:
-        for hook in [*EveryModule.pre.values(), *self._pre_hooks.values()]:
+        for hook in [*EveryModule.pre.values(), *self._forward_pre_hooks.values()]:
             if hook.with_kwargs:
                 changed = hook.function(self, inputs, keywords)
                 if changed is not None:
@@ -59,7 +59,7 @@ class Called:
         watch = self._watch_backward()
         if watch is not None:
             inputs = watch.enter(inputs)
-        pending = [*EveryModule.after.values(), *self._hooks.values()]
+        pending = [*EveryModule.after.values(), *self._forward_hooks.values()]
         try:
             result = self.forward(*inputs, **keywords)
             while pending:
@@ -88,7 +88,7 @@ class Called:
         prepend: bool = False, with_kwargs: bool = False,
     ) -> RemovableHandle:  # fmt: skip
         """Call `hook(module, args)` before `forward`; what it returns, if not None, becomes the arguments."""
-        return hooks_of(self, "_pre_hooks").register(Hook(hook, with_kwargs), prepend)
+        return hooks_of(self, "_forward_pre_hooks").register(Hook(hook, with_kwargs), prepend)
 
     def register_forward_hook(
         self,
@@ -96,7 +96,7 @@ class Called:
         *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False,
     ) -> RemovableHandle:  # fmt: skip
         """Call `hook(module, args, output)` after `forward`; what it returns, if not None, becomes the output."""
-        return hooks_of(self, "_hooks").register(Hook(hook, with_kwargs, always_call), prepend)
+        return hooks_of(self, "_forward_hooks").register(Hook(hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_hook(
         self, hook: Callable[[Any, Any, Any], Any], prepend: bool = False

@@ -30,6 +30,22 @@ def _converted(t: Any, goal: np.dtype) -> Any:
     return t.of_dtype(goal) if is_lazy(t) else E.cast(t, dtype=goal)
 
 
+def parse_to(
+    *args: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False, memory_format: Any = None
+) -> tuple[Any, Any, bool, Any]:
+    """The device, dtype, `non_blocking` and memory format that arguments of `to` ask for; None for what they leave."""
+    for value in args:
+        if isinstance(value, dtypes.dtype):
+            dtype = value
+        elif isinstance(value, Tensor):
+            device, dtype = value.device, value.dtype
+        elif isinstance(value, bool):
+            non_blocking = value
+        else:
+            device = value
+    return None if device is None else check_device(device), dtype, non_blocking, memory_format
+
+
 class Converted:
     """The part of Module that converts. Every method changes the module in place and returns it."""
 
@@ -51,15 +67,9 @@ class Converted:
     def to(self, *args: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False,
            memory_format: Any = None) -> Self:  # fmt: skip
         """Convert floating-point parameters and buffers: `to(dtype)`, `to(device)`, `to(tensor)`."""
-        for value in args:
-            if isinstance(value, dtypes.dtype):
-                dtype = value
-            elif isinstance(value, Tensor):
-                device, dtype = value.device, value.dtype
-            elif not isinstance(value, bool):
-                device = value
+        device, dtype, *_ = parse_to(*args, device=device, dtype=dtype)
         if device is not None:
-            self._place(check_device(device))
+            self._place(device)
         if dtype is None:
             return self
         goal = dtypes.to_numpy(dtype)

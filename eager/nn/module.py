@@ -279,7 +279,7 @@ class Module(Called, Saved, Converted):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Let calls run `forward` under `torch.compile`, which the arguments are for. Names of parameters stay."""
-        from eager.compiler import compile
+        from eager.compiling.compiled import compile
 
         self.forward = compile(self.forward, *args, **kwargs)  # type: ignore[method-assign]
 

@@ -35,6 +35,9 @@ class ReduceOp(enum.Enum):
     BXOR = "bxor"
 
 
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # the type of the members, in PyTorch another class
+
+
 class Backend(str):
     """The name of what carries tensors. As `torch.distributed.Backend`; whatever is asked for, it is JAX's runtime."""
 

@@ -50,6 +50,7 @@ class FunctionEvent(_Times):
         self.stack: list[str] = about.get("stack", [])
         self.is_user_annotation: bool = about.get("is_user_annotation", False)
         self.own_bytes = self.flops = 0
+        self.call: Any = None  # the op, its arguments and keywords, while the event lasts and flops are counted
         self.count = 1
 
     @property

@@ -43,7 +43,7 @@ def timed(function: Any, name: str) -> Any:
         around = recorder.opened()
         if around and around[-1].name == name:  # a function that is the op of its name
             return function(*args, **kwargs)
-        event, result = recorder.open(name, args), None
+        event, result = recorder.open(name, args, kwargs), None
         try:
             result = function(*args, **kwargs)
             return result
@@ -166,7 +166,7 @@ def _timed_node(function: Any, name: str) -> Any:
         recorder = active[-1] if active else None
         if recorder is None:
             return function(node, g, heap)
-        event = recorder.open(name)
+        event = recorder.open_node(name, node)
         try:
             return function(node, g, heap)
         finally:
@@ -199,7 +199,7 @@ def _timed_method(function: Any, form: str) -> Any:
         recorder = active[-1] if active else None
         if recorder is None or not on_arrays():
             return function(self, *args, **kwargs)
-        event = recorder.open(form.format(type(self).__name__), args)
+        event = recorder.open(form.format(type(self).__name__), args, kwargs)
         try:
             return function(self, *args, **kwargs)
         finally:

@@ -7,6 +7,7 @@ import itertools
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 from eager.core.pytree import flatten
 from eager.core.tensor import Tensor
 from eager.profiling.events import EventList, FunctionEvent
+from eager.profiling.flops import counted_op, flops_of
+from graphc.ops import Op
 
 STACK = 5  # entries of a stack that are kept
 _local = threading.local()
@@ -25,6 +28,7 @@ class Recorder:
     """Events, from `start` on, in microseconds since then.
 
     shapes: note the shapes of tensors among arguments. memory: and bytes of results. stack: and where calls come from.
+    flops: and the scalar operations of ops.
     """
 
     def __init__(self, shapes: bool = False, memory: bool = False, stack: bool = False, flops: bool = False):
@@ -42,20 +46,31 @@ class Recorder:
             _local.recorder, _local.open = self, []
         return _local.open
 
-    def open(self, name: str, arguments: Any = (), annotation: bool = False) -> FunctionEvent:
-        """An event that begins now."""
+    def open(
+        self, name: str, arguments: Any = (), keywords: Any = types.MappingProxyType({}), annotation: bool = False
+    ) -> FunctionEvent:
+        """An event that begins now: a call with these arguments."""
         around = self.opened()
         about: dict[str, Any] = {"is_user_annotation": annotation}
         if self.shapes:
-            about["input_shapes"] = [_shape(x) for x in arguments]
+            about["input_shapes"] = [_shape(x) for x in (*arguments, *keywords.values())]
         if self.stack:
             about["stack"] = _callers()
         event = FunctionEvent(
             next(self._ids), name, threading.get_ident(), 0.0, around[-1] if around else None, **about
         )
+        if self.flops and (op := counted_op(name)) is not None:
+            event.call = op, arguments, keywords
         around.append(event)
         event.start = self._now()
         return event
+
+    def counted(self, op: Op, shapes: list[tuple[int, ...]], flops: int, result: Tensor) -> None:
+        """Hears of each op whose operations have been counted, with the shapes of its operands."""
+
+    def open_node(self, name: str, node: Any) -> FunctionEvent:
+        """An event that begins now: the visit of a node of the tape."""
+        return self.open(name)
 
     def close(self, event: FunctionEvent, result: Any = None, only_tensors: bool = False) -> None:
         """End an event. With `only_tensors` it is dropped if it gave no tensor and nothing happened in it."""
@@ -66,6 +81,12 @@ class Recorder:
         tensors = [x for x in flatten(result)[0] if isinstance(x, Tensor)] if self.memory or only_tensors else []
         if only_tensors and not tensors and not event.cpu_children:
             return
+        if event.call is not None and not any(child.flops for child in event.cpu_children):
+            (op, *given), event.call = event.call, None
+            arguments, keywords = given
+            event.flops, shapes = flops_of(op, arguments, keywords, result)
+            if event.flops:
+                self.counted(op, shapes, event.flops, result)
         if self.memory:
             event.own_bytes = sum(_allocated(x) for x in tensors)
         self.events.append(event)

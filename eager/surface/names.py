@@ -45,6 +45,10 @@ BOTH = {
 }
 # torch.<name>(...) only
 FUNCTIONS = {
+    "_C": "PyTorchFileReader",
+    "jit": "ScriptFunction ScriptModule",
+    "_higher_order_ops.cond": "cond",
+    "_higher_order_ops.while_loop": "while_loop",
     "functional.creation": "scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like eye "
     "empty_strided empty_permuted",
     "functional.lines": "arange linspace logspace range",
@@ -223,7 +227,7 @@ MISSING_METHODS = (
     "to_padded_tensor volatile "
 )
 SUBMODULES = frozenset(
-    "__config__ _dynamo _tensor_str accelerator amp autograd backends compiler cpu cuda distributed distributions fft "
-    "func hub jit library linalg masked mps multiprocessing nn optim profiler random return_types signal sparse "
-    "special testing types utils version xpu".split()
+    "_C __config__ _dynamo _higher_order_ops _tensor_str accelerator amp autograd backends compiler cpu cuda "
+    "distributed distributions fft func fx hub jit library linalg masked mps multiprocessing nn optim overrides "
+    "profiler random return_types signal sparse special testing types utils version xpu".split()
 )  # fmt: skip

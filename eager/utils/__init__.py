@@ -7,6 +7,6 @@ from graphc.lazy import lazy
 __all__ = ["data"]
 
 __getattr__, __dir__ = lazy(
-    __name__, {}, ("_pytree", "benchmark", "checkpoint", "dlpack", "hooks", "model_zoo", "tensorboard")
+    __name__, {}, ("_pytree", "benchmark", "checkpoint", "dlpack", "flop_counter", "hooks", "model_zoo", "tensorboard")
 )
 explain(__name__)

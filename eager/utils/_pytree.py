@@ -26,14 +26,16 @@ from eager.core.pytree import (
 )
 
 PyTree = Any
+SUPPORTED_NODES, _get_node_type = NODES, type_of  # names that Lightning takes
 KeyEntry = SequenceKey | MappingKey | GetAttrKey
 KeyPath = tuple[Any, ...]
 IsLeaf = Callable[[Any], bool] | None
 
 __all__ = [
-    "GetAttrKey", "KeyEntry", "KeyPath", "MappingKey", "PyTree", "SequenceKey", "TreeSpec", "arg_tree_leaves",
-    "key_get", "keystr", "map_only", "register_constant", "register_dataclass", "register_pytree_node", "tree_all",
-    "tree_all_only", "tree_any", "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf",
+    "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "PyTree", "SequenceKey", "TreeSpec",
+    "arg_tree_leaves", "key_get", "keystr", "map_only", "register_constant", "register_dataclass",
+    "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
+    "tree_flatten_with_path", "tree_is_leaf",
     "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_only_",
     "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_leaf", "treespec_pprint",
 ]  # fmt: skip
@@ -96,6 +98,11 @@ def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
 
 def treespec_leaf() -> TreeSpec:
     """The TreeSpec of a leaf."""
+    return LEAF
+
+
+def LeafSpec() -> TreeSpec:
+    """The older spelling of `treespec_leaf`."""
     return LEAF
 
 

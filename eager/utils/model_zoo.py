@@ -11,3 +11,11 @@ def load_url(*args: Any, **kwargs: Any) -> NoReturn:
         "torch.utils.model_zoo.load_url downloads weights, which this library never does. Download the file yourself, "
         "and read it with torch.load or safetensors."
     )
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tqdm":  # torchvision takes it from here
+        from tqdm import tqdm
+
+        return tqdm
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -12,16 +12,27 @@ import numpy as np
 from graphc.ops.aval import Aval, size_of
 from graphc.ops.dtypes import BOOL, SHORT_NAMES
 from graphc.ops.movement import expanded
-from graphc.ops.rules import C_NAMES, broadcast_shapes
+from graphc.ops.rules import C_NAMES, broadcast_shapes, torch_name
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 
+DOT_DTYPES = "dot : expected both vectors to have same dtype, but found {0} and {1}"
+# rank of the second operand -> what PyTorch's kernel for such products says of other dtypes
+DTYPES = {
+    1: "addmv input tensors must have the same dtype, but got {1}, {0}, and {1}",
+    3: "expected scalar type {0} but found {1}",
+}
+
 
 def _same_dtype(avals: list[Aval]) -> None:
-    a, b = avals[0].dtype, avals[1].dtype
-    if a != b:
-        names = C_NAMES[SHORT_NAMES[a]], C_NAMES[SHORT_NAMES[b]]
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {names[0]} != {names[1]}")
+    a, b = avals
+    if a.dtype != b.dtype:
+        names = [C_NAMES[SHORT_NAMES[aval.dtype]] for aval in avals]
+        text = f"expected m1 and m2 to have the same dtype, but got: {names[0]} != {names[1]}"
+        if a.ndim != 2 or b.ndim != 2:
+            known = DOT_DTYPES if a.ndim == b.ndim == 1 else DTYPES.get(min(b.ndim, 3), text)
+            text = known.format(torch_name(a.dtype), torch_name(b.dtype))
+        raise RuntimeError(text)
 
 
 def _matmul(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
@@ -66,6 +77,10 @@ def matmul_mismatch(x: tuple[int, ...], y: tuple[int, ...]) -> str:
 
 
 def _addmm(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    for k, name in ((1, "mat1"), (0, "self")):
+        if avals[k].dtype != avals[2].dtype:
+            found = torch_name(avals[k].dtype), torch_name(avals[2].dtype)
+            raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {found[0]} and {found[1]}")
     product = _matmul(op, avals[1:], params)
     return expanded(op, avals[:1], {"shape": product.shape})
 

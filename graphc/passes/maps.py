@@ -34,7 +34,7 @@ def batch_rows(graph: Graph) -> Graph:
 def _written(builder: Builder, node: Node) -> dict[int, Symbol]:
     if _is_map(node):
         body: Graph = node.params["body"]
-        return dict(enumerate(_batched(builder, body, body.outputs, *_operands(builder, node))))
+        return dict(enumerate(_batched(builder, node, body.outputs, *_operands(builder, node))))
     node = builder.nodes[node.id] = _with_products_before(builder, node)
     return _products_after(builder, node)
 
@@ -85,7 +85,7 @@ def _with_products_before(builder: Builder, node: Node) -> Node:
                 found.append(n.id)
     if not found:
         return node
-    products = _batched(builder, body, found, given, constant)
+    products = _batched(builder, node, found, given, constant)
     nodes = dict(body.nodes)
     for id in found:
         n = nodes[id]
@@ -117,18 +117,19 @@ def _products_after(builder: Builder, node: Node) -> dict[int, Symbol]:
     if not outputs or node.params["length"] * sum(body.nodes[id].size for id in stacked) > MOST:
         return {}
     given |= dict(zip(stacked, stack_more(builder, node, body, stacked), strict=True))
-    found = _batched(builder, body, [body.outputs[k] for k in outputs], given, constant)
+    found = _batched(builder, node, [body.outputs[k] for k in outputs], given, constant)
     return dict(zip(outputs, found, strict=True))
 
 
 def _batched(
-    builder: Builder, body: Graph, outputs: Sequence[int], given: Mapping[int, Symbol], constant: Collection[int]
+    builder: Builder, node: Node, outputs: Sequence[int], given: Mapping[int, Symbol], constant: Collection[int]
 ) -> list[Symbol]:
-    """The nodes `outputs` of a body, for all steps at once.
+    """The nodes `outputs` of a scan's body, for all steps at once.
 
     given     nodes that they may be computed from, and what these are: with the steps in front, unless they are
     constant
     """
+    body: Graph = node.params["body"]
     needed = ancestors(body.nodes, outputs, given)
     read = [id for id in given if id in needed]
     nodes = {id: body.nodes[id] for id in body.nodes if id in needed}
@@ -137,16 +138,22 @@ def _batched(
         nodes[id] = Node(id, INPUT, (), {"name": f"row_{id}"}, n.results, n.where, n.scope)
     part = Graph(body.name, nodes, tuple(read), tuple(map(Ref, outputs)))
     operands = [given[id] for id in read]
+    dims = tuple([None if id in constant else 0 for id in read])
+    function = _function(part)
+    batched = _repeated(function, node.params["length"]) if set(dims) <= {None} else vmap(function, dims)
     with outside():
-        traced = trace(
-            vmap(_function(part), tuple([None if id in constant else 0 for id in read])), *map(_example, operands)
-        )
+        traced = trace(batched, *map(_example, operands))
     mark = builder.next_id
     made = inline(builder, traced, operands)
     for id in range(mark, builder.next_id):
         n = builder.nodes[id]
         builder.nodes[id] = Node(id, n.op, n.inputs, n.params, n.results, builder.where, builder.scope)
     return made
+
+
+def _repeated(function: Callable[..., Any], length: int) -> Callable[..., Any]:
+    """The results of steps that are all the same."""
+    return lambda *tensors: tuple([result.expand(length, *result.shape) for result in function(*tensors)])
 
 
 def _example(symbol: Symbol) -> Tensor:

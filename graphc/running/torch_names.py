@@ -14,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, final
 
+from graphc.running import placeholders
+
 NAME, ENGINE = "torch", "eager"
 CHILDREN = Path(__file__).resolve().parent / "children"  # has a package `torch` that calls torch_names()
 
@@ -25,9 +27,17 @@ _ELSEWHERE = {
     "nn": "common_types",
     "optim": "adamw sparse_adam",
     "autograd": "grad_mode variable",
-    "": "_tensor types",
+    "distributed": "_composable",
+    "distributed._composable": "fsdp",
+    "distributed.tensor": "placement_types",
+    "": "_custom_ops _tensor types",
 }
-_OWNER = {"nn.modules": "nn", "autograd": ""}
+_OWNER = {
+    "nn.modules": "nn",
+    "autograd": "",
+    "distributed._composable": "distributed.fsdp",
+    "distributed.tensor": "distributed.tensor.placements",
+}
 
 
 def torch_names() -> TorchNames:
@@ -90,14 +100,16 @@ class _Finder(MetaPathFinder):
         top, dot, rest = fullname.partition(".")
         if top != NAME:
             return None
-        found = importlib.util.find_spec(ENGINE + dot + rest)
-        if found is not None:
-            return ModuleSpec(fullname, _Same(found.name), is_package=found.submodule_search_locations is not None)
         package, _, name = rest.rpartition(".")
-        if name not in _ELSEWHERE.get(package, "").split():
+        if name in _ELSEWHERE.get(package, "").split():
+            owner = _OWNER.get(package, package)
+            return ModuleSpec(fullname, _View(f"{ENGINE}.{owner}" if owner else ENGINE), is_package=rest in _ELSEWHERE)
+        if placeholders.known(rest):
+            return ModuleSpec(fullname, placeholders.Placeholders(rest), is_package=rest in placeholders.MODULES)
+        found = importlib.util.find_spec(ENGINE + dot + rest)
+        if found is None:
             raise ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)  # not one of PyTorch's, either
-        owner = _OWNER.get(package, package)
-        return ModuleSpec(fullname, _View(f"{ENGINE}.{owner}" if owner else ENGINE))
+        return ModuleSpec(fullname, _Same(found.name), is_package=found.submodule_search_locations is not None)
 
     def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[Distribution]:
         """What `importlib.metadata` asks for: the distribution `torch`."""
@@ -114,6 +126,9 @@ class _Same(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         sys.modules[module.__name__] = importlib.import_module(self._name)  # the import returns what stands there
+        # An import of what has been imported would write the module over a function of its name, as `scan.scan`'s.
+        for name in [name for name in sys.modules if name.startswith(f"{self._name}.")]:
+            sys.modules.setdefault(module.__name__ + name.removeprefix(self._name), sys.modules[name])
 
 
 @final

@@ -93,7 +93,7 @@ def test_profiling_leaves_the_operations_alone():
 
 
 def test_names_have_a_namespace():
-    with pytest.raises(ValueError, match=r'form "namespace::name" but got foo'):
+    with pytest.raises(ValueError, match=r'form "namespace::name", but got foo'):
         eager.library.custom_op("foo", lambda x: x, mutates_args=())
 
 

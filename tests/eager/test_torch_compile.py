@@ -10,7 +10,7 @@ import pytest
 
 import eager as torch
 from eager import nn
-from eager.compiler import InvalidBackend
+from eager.compiling.compiled import InvalidBackend
 from graphc.errors import CaptureError
 from tests.oracle import asked_of_torch
 

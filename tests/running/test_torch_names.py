@@ -75,3 +75,22 @@ def test_einops_runs_over_eager() -> None:
         assert rearrange(x, "a b c -> a (b c)").shape == (2, 12)
         compiled = graphc.compile(lambda x: reduce(rearrange(x, "a b c -> b (a c)"), "b n -> b", "mean"))
         assert compiled(x).tolist() == x.mean((0, 2)).tolist()
+
+
+def test_names_that_libraries_import_and_use_later_if_at_all() -> None:
+    with graphc.torch_names():
+        from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+        from torch.distributed.tensor.placement_types import Shard
+
+        assert Shard is eager.distributed.tensor.Shard
+        assert not isinstance(1, HuggingFaceStorageReader)
+        with pytest.raises(NotImplementedError, match=r"hf_storage\.HuggingFaceStorageReader is a placeholder"):
+            HuggingFaceStorageReader("folder")
+
+
+def test_a_function_keeps_its_name_from_the_module_that_has_it() -> None:
+    with graphc.torch_names():
+        import torch
+        from torch._higher_order_ops.scan import scan
+
+        assert torch._higher_order_ops.scan is scan is eager._higher_order_ops.scan

@@ -7,8 +7,10 @@ module: by its hooks, or by the program that a step is compiled to. The stages 1
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from eager.core.dtypes import dtype
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
@@ -19,14 +21,50 @@ from eager.distributed.tensor.modules import distribute_parameter
 from eager.distributed.tensor.placements import Placement, Replicate, Shard
 from eager.nn import Module
 
-__all__ = ["fully_shard", "zero"]
+__all__ = [
+    "CPUOffloadPolicy",
+    "FullyShardedDataParallel",
+    "MixedPrecisionPolicy",
+    "OffloadPolicy",
+    "fully_shard",
+    "zero",
+]
 explain(__name__)
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """The dtypes in which modules compute and gradients are summed; None: those of the parameters."""
+
+    param_dtype: dtype | None = None
+    reduce_dtype: dtype | None = None
+    output_dtype: dtype | None = None
+    cast_forward_inputs: bool = True
+
+
+@dataclass
+class OffloadPolicy:
+    """Nothing is moved to the host."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """Parameters lie in the host's memory when nothing computes with them."""
+
+    pin_memory: bool = True
+
+
+class FullyShardedDataParallel(Module):
+    """The older wrapper. NotImplementedError for an instance: `fully_shard` marks a module, which stays as it is."""
+
+    def __init__(self, module: Module, *args: Any, **kwargs: Any):
+        raise NotImplementedError("FullyShardedDataParallel: use fully_shard(module, mesh=mesh)")
 
 
 def fully_shard(
     module: Module, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
-    shard_placement_fn: Callable[[Tensor], Shard | None] | None = None, mp_policy: Any = None,
-    offload_policy: Any = None, ignored_params: set[Tensor] | None = None,
+    shard_placement_fn: Callable[[Tensor], Shard | None] | None = None, mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None, ignored_params: set[Tensor] | None = None,
 ) -> Module:  # fmt: skip
     """Hold the parameters of `module` in parts over the mesh, along dim 0 or as `shard_placement_fn` says.
 
@@ -34,11 +72,11 @@ def fully_shard(
     replicates (HSDP). Plain tensors given to `module` are a batch of all devices: they are split along dim 0, and what
     is then returned is whole again; DTensors stay as they are. What a gradient needs of gathered parameters is kept
     until then (in compiled programs that is XLA's choice), so `reshard_after_forward` changes nothing. Raises
-    ValueError without a mesh, NotImplementedError for the policies of mixed precision and offloading.
+    ValueError without a mesh, NotImplementedError for policies that lower precision or offload.
     """
     if mesh is None:
         raise ValueError("fully_shard: pass mesh=; there is no default process group to make one of")
-    if mp_policy is not None or offload_policy is not None:
+    if mp_policy not in (None, MixedPrecisionPolicy()) or offload_policy not in (None, OffloadPolicy()):
         raise NotImplementedError(
             "fully_shard: mp_policy and offload_policy; torch.autocast lowers precision in compiled programs"
         )

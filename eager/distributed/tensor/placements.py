@@ -50,6 +50,15 @@ class Shard(Placement):
 
 @final
 @dataclass(frozen=True, slots=True)
+class _StridedShard(Placement):
+    """Tensor dim `dim`, of which each of `split_factor` parts is split. Libraries ask for it; no mesh takes it here."""
+
+    dim: int
+    split_factor: int = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Replicate(Placement):
     """Each device of the mesh dim has all of it."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from eager.nn.calling import EveryModule
 from eager.nn.hooks import Hook, RemovableHandle
 from eager.nn.module import Module
+from eager.nn.saving import IncompatibleKeys as _IncompatibleKeys  # noqa: F401  (a name that Lightning takes)
 
 __all__ = [
     "Module", "register_module_forward_hook", "register_module_forward_pre_hook",

@@ -75,7 +75,7 @@ class BasePruningMethod(WeightHook):
             method: Any = PruningContainer(*_methods_of(before[0]))
             method.add_pruning_method(made)
             mask = method.compute_mask(importance, getattr(module, name + "_mask").detach().clone())
-            unhook(module._pre_hooks, before[0])
+            unhook(module._forward_pre_hooks, before[0])
         else:
             method = made
             mask = method.compute_mask(importance, ones_like(original))
@@ -387,12 +387,12 @@ def remove(module: Any, name: str) -> Any:
     """Let the weight be a parameter again, with its zeros. ValueError unless it is pruned. Returns the module."""
     for method in BasePruningMethod.of(module, name):
         method.remove(module)
-        unhook(module._pre_hooks, method)
+        unhook(module._forward_pre_hooks, method)
         return module
     raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
 
 
 def is_pruned(module: Any) -> bool:
     """Whether some weight here or below is pruned."""
-    hooks = (hook.function for each in module.modules() for hook in each._pre_hooks.values())
+    hooks = (hook.function for each in module.modules() for hook in each._forward_pre_hooks.values())
     return any(isinstance(hook, BasePruningMethod) for hook in hooks)

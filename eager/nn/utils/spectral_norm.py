@@ -111,7 +111,7 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
             delattr(module, attribute)
         module.register_parameter(name, Parameter(weight.detach()))
         for table, function in (
-            (module._pre_hooks, hook), (module._state_hooks, hook.note_version),
+            (module._forward_pre_hooks, hook), (module._state_hooks, hook.note_version),
             (module._load_pre_hooks, hook.take_old_form),
         ):  # fmt: skip
             unhook(table, function)

@@ -22,7 +22,7 @@ class WeightHook:
     @classmethod
     def of(cls, module: Any, name: str) -> list[Self]:
         """The hooks of this kind on the weight `name` of `module`."""
-        found = [hook.function for hook in module._pre_hooks.values()]
+        found = [hook.function for hook in module._forward_pre_hooks.values()]
         return [hook for hook in found if isinstance(hook, cls) and hook.name == name]
 
 

@@ -57,6 +57,6 @@ def remove_weight_norm(module: Any, name: str = "weight") -> Any:
         for attribute in (name, name + "_g", name + "_v"):
             delattr(module, attribute)
         setattr(module, name, Parameter(weight.data))
-        unhook(module._pre_hooks, hook)
+        unhook(module._forward_pre_hooks, hook)
         return module
     raise ValueError(f"weight_norm of '{name}' not found in {module}")

@@ -33,6 +33,8 @@ TOO_MANY_WORKERS = (
     "potential slowness/freeze if necessary."
 )
 
+_BaseDataLoaderIter, _MultiProcessingDataLoaderIter = Pass, WorkerPass  # names that Lightning takes
+
 
 class _Forever(Sampler[None]):
     """The sampler of an iterable dataset, which chooses its samples itself."""

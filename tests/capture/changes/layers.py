@@ -193,12 +193,12 @@ def forward_of_a_child_replaced(net):
     net.first.forward = lambda x: x
 
 
-@net_changed("`NET.first._hooks` was added")
+@net_changed("`NET.first._forward_hooks` was added")
 def hook_registered(net):
     net.first.register_forward_hook(lambda module, args, out: out * 2)
 
 
-@net_changed("`NET._pre_hooks` was added")
+@net_changed("`NET._forward_pre_hooks` was added")
 def pre_hook_registered(net):
     net.register_forward_pre_hook(lambda module, args: args)
 

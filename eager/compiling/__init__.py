@@ -1,0 +1,1 @@
+"""`torch.compile` and the older `torch.jit`, by `graphc.compile`."""
