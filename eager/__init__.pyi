@@ -8,7 +8,7 @@ when it is first asked for.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, multiprocessing as multiprocessing, nn as nn, optim as optim, overrides as overrides, profiler as profiler, random as random, return_types as return_types, signal as signal, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
+from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, multiprocessing as multiprocessing, nn as nn, optim as optim, overrides as overrides, profiler as profiler, random as random, return_types as return_types, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
 from eager._C import PyTorchFileReader as PyTorchFileReader
 from eager.amp.autocast_mode import autocast as autocast
 from eager.amp.grad_scaler import GradScaler as GradScaler
@@ -455,7 +455,7 @@ def compile(model: _R, *, fullgraph: _bool = False, dynamic: _bool | None = None
     dynamic    whether sizes are symbols; see `graphc.compile`, also for what is guarded
     backend    "inductor" (XLA), "aot_eager" or "numpy" (NumPy without XLA), "auto", "eager" (nothing is compiled)
     mode       any of PyTorch's; XLA has no such choice
-    options    those of `graphc.compile`: device, level, strict, without
+    options    those of `graphc.compile`: device, level, strict, without, mesh and shardings
 
     `recompile_limit` bounds how often a function is traced. InvalidBackend, RuntimeError for unknown names.
     """
@@ -645,6 +645,13 @@ def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """In place; see `nn.functional`. As `torch.dropout_`."""
+
+def dsmm(input: Tensor, other: Tensor) -> Tensor:
+    """The product of matrices, or of a matrix and a vector, of which one is sparse, or both.
+
+    Dense, but of two sparse matrices sparse, in the layout of the first. RuntimeError for sizes that do not fit, other
+    numbers of dims, and different dtypes.
+    """
 
 def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int], /) -> tuple[Tensor, ...]:
     """`tensor_split` along dim 2, in equal parts. As `torch.dsplit`."""
@@ -969,6 +976,9 @@ def histogramdd(input: Tensor, bins: _int | Sequence[_int] | Tensor | Sequence[T
 
 def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int], /) -> tuple[Tensor, ...]:
     """`tensor_split` along dim 1, in equal parts. As `torch.hsplit`."""
+
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """`mat1 @ mat2` of a COO and a strided matrix, in COO: the rows that are not empty, dense. As `torch.hspmm`."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along the second dim, vectors along their only one. As `torch.hstack`."""
@@ -1658,6 +1668,9 @@ def reshape(input: Tensor, shape: Sequence[_int]) -> Tensor:
 def resize_as_(input: Tensor, the_template: Tensor, memory_format: memory_format | None = None) -> Tensor:
     """`input.resize_as_(...)`. `resize_` to the sizes of another tensor. As `torch.Tensor.resize_as_`. As `torch.resize_as_`."""
 
+def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
+    """`sparse_resize_` to the shape of another COO tensor. As `torch.resize_as_sparse_`."""
+
 def resolve_conj(input: Tensor) -> Tensor:
     """`input`: conjugation is never put off. As `torch.resolve_conj`."""
 
@@ -1893,6 +1906,9 @@ def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None 
 def slogdet(input: Tensor) -> return_types.slogdet:
     """(sign, logabsdet) of the determinant. As `torch.slogdet`."""
 
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """The product of a sparse and a strided matrix, as a sparse tensor of all its elements. As `torch.smm`."""
+
 def softmax(input: Tensor, dim: _int, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """exp(input) normalized to sum 1 along `dim`, in `dtype` if given. As `torch.softmax`."""
 
@@ -1913,8 +1929,34 @@ def source(op: Op | str, dtype: dtype | None = None) -> str:
     def tanh_backward_ff(node, g, heap):
     """
 
+sparse_bsc: layout
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Sequence[_int] | None = None, *, dtype: dtype | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A tensor in CSC of dense blocks, of `ccol_indices` (*B, m + 1), `row_indices` (*B, n) and `values` (*B, n, *block, *dense). As `torch.sparse_bsc_tensor`. With `check_invariants`, RuntimeError unless these fit together."""
+
+sparse_bsr: layout
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Sequence[_int] | None = None, *, dtype: dtype | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A tensor in CSR of dense blocks, of `crow_indices` (*B, m + 1), `col_indices` (*B, n) and `values` (*B, n, *block, *dense). As `torch.sparse_bsr_tensor`. With `check_invariants`, RuntimeError unless these fit together."""
+
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Sequence[_int] | None = None, *, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A tensor in the compressed `layout`, which has to be given. As `torch.sparse_compressed_tensor`."""
+
 sparse_coo: layout
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Sequence[_int] | None = None, *, dtype: dtype | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Tensor:
+    """A COO tensor of `values` (n, *dense) at `indices` (sparse dims, n). As `torch.sparse_coo_tensor`.
+
+    size: the shape; by default the smallest that holds all. `sparse_coo_tensor(size)` has no elements. Values for one
+    place add up. RuntimeError for numbers of dims and elements that do not fit, for a negative index if no size is
+    given, and with `check_invariants` for an index out of range.
+    """
+
+sparse_csc: layout
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Sequence[_int] | None = None, *, dtype: dtype | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A tensor in CSC, of `ccol_indices` (*B, m + 1), `row_indices` (*B, n) and `values` (*B, n, *block, *dense). As `torch.sparse_csc_tensor`. With `check_invariants`, RuntimeError unless these fit together."""
+
 sparse_csr: layout
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Sequence[_int] | None = None, *, dtype: dtype | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
+    """A tensor in CSR, of `crow_indices` (*B, m + 1), `col_indices` (*B, n) and `values` (*B, n, *block, *dense). As `torch.sparse_csr_tensor`. With `check_invariants`, RuntimeError unless these fit together."""
+
 def split(tensor: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Pieces along `dim`: of `split_size` each (the last may be smaller), or of the sizes listed. As `torch.split`."""
 
@@ -1926,6 +1968,13 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) 
 
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Copies of what `split_with_sizes` shows. As `torch.split_with_sizes_copy`."""
+
+def spmm(input: Tensor, other: Tensor) -> Tensor:
+    """The product of matrices, or of a matrix and a vector, of which one is sparse, or both.
+
+    Dense, but of two sparse matrices sparse, in the layout of the first. RuntimeError for sizes that do not fit, other
+    numbers of dims, and different dtypes.
+    """
 
 def sqrt(input: Tensor, out: Tensor | None = None) -> Tensor:
     """The square root."""
@@ -1944,6 +1993,9 @@ def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _i
 
 def squeeze_copy(input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None, out: Tensor | None = None) -> Tensor:
     """A copy of what `squeeze` shows. As `torch.squeeze_copy`."""
+
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number | _complex = 1, alpha: Number | _complex = 1) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2) of sparse `input` and `mat1`, sparse. As `torch.sspaddmm`."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Tensor | None = None) -> Tensor:
     """The tensors, of one shape, side by side along a new `dim`. As `torch.stack`. RuntimeError if shapes differ."""
