@@ -26,7 +26,7 @@ _NAMES = {
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "is_available", "is_gloo_available", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", *_WHERE,
 ]  # fmt: skip
 __getattr__, __dir__ = lazy(__name__, _WHERE, ("checkpoint", "device_mesh", "fsdp", "nn", "pipelining", "tensor"))

@@ -15,7 +15,7 @@ def load_url(*args: Any, **kwargs: Any) -> NoReturn:
 
 def __getattr__(name: str) -> Any:
     if name == "tqdm":  # torchvision takes it from here
-        from tqdm import tqdm
+        from tqdm import tqdm  # pyright: ignore[reportMissingModuleSource]
 
         return tqdm
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -17,6 +17,6 @@ _NAMES = {
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = list(_WHERE)
+__all__ = list(_WHERE)  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = lazy(__name__, _WHERE, ("experimental", "marks", "parallel", "placements"))
 explain(__name__)
