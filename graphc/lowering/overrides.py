@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from graphc.lowering import (
+    angles,
     barriers,
     bits,
     collectives,
@@ -70,6 +71,7 @@ def cumsum(x: Any, axis: int, reverse: bool) -> Any:
 
 
 OVERRIDES: dict[str, Callable[..., Any]] = {
+    **angles.OVERRIDES,
     **barriers.OVERRIDES,
     **bits.OVERRIDES,
     **collectives.OVERRIDES,
