@@ -63,7 +63,7 @@ def _limit(name: str, does: str, beyond, within, better, ufunc, closed: bool):
         domain=((0.1, 1.0), (1.5, 3.0)) if ufunc is np.minimum else ((1.5, 3.0), (0.1, 1.0)),
         traits=Trait.ORDERS | Trait.MOVES, kinks=(Kink((1.0, 1.0), (float(closed), 0.0)),), label="Clamp",
         vjp=dict(input=passes, bound=lambda F, g, input, bound: F.where(beyond(input, bound), g, 0)),
-        slopes=dict(input=Each(lambda g, x, bound: g if (within(x, bound) if closed else not within(bound, x)) else 0.0),
+        slopes=dict(input=Each(lambda g, x, bound: within(x, bound) * g if closed else (not within(bound, x)) * g),
                     bound=Each(lambda g, x, bound: g if beyond(x, bound) else 0.0)),
     )  # fmt: skip
 
