@@ -18,6 +18,7 @@ from graphc.lowering import (
     draws,
     matrices,
     orders,
+    scans,
     sharding,
     sorting,
     special,
@@ -25,7 +26,6 @@ from graphc.lowering import (
 )
 from graphc.lowering.windows import WINDOWS
 from graphc.ops.dtypes import is_floating
-from graphc.ops.rules import accumulation_dtype
 
 
 def cast(x: Any, dtype: np.dtype) -> Any:
@@ -66,10 +66,6 @@ def _choice(better: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return kernel
 
 
-def cumsum(x: Any, axis: int, reverse: bool) -> Any:
-    return lax.cumsum(x.astype(accumulation_dtype(x.dtype)), axis, reverse=reverse)
-
-
 OVERRIDES: dict[str, Callable[..., Any]] = {
     **angles.OVERRIDES,
     **barriers.OVERRIDES,
@@ -79,12 +75,12 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     **draws.OVERRIDES,
     **matrices.OVERRIDES,
     **orders.OVERRIDES,
+    **scans.OVERRIDES,
     **sharding.OVERRIDES,
     **sorting.OVERRIDES,
     **special.OVERRIDES,
     **strided.OVERRIDES,
     "cast": cast,
-    "cumsum": cumsum,
     "complex": lambda real, imag: lax.complex(*jnp.broadcast_arrays(real, imag)),
     "view_as_complex": view_as_complex,
     "maximum": _choice(lax.gt),
