@@ -147,10 +147,10 @@ def _angle(y: Any, x: Any) -> Any:
     """The angle of the point (x, y) in [-pi, pi]."""
     kind, precision = x.dtype.type, _PRECISIONS[x.dtype]
     right, up = lax.abs(x), lax.abs(y)
-    steep, flat = up > right * kind(1 + math.sqrt(2)), (up < right * kind(math.sqrt(2) - 1)) | (up == 0)
     # large numbers are made smaller: their sum might overflow
     scale = jnp.where(jnp.maximum(right, up) > np.finfo(x.dtype).max / 4, kind(0.25), kind(1))
     right, up = right * scale, up * scale
+    steep, flat = up > right * kind(1 + math.sqrt(2)), (up < right * kind(math.sqrt(2) - 1)) | (up == 0)
     above = jnp.where(steep, -right, jnp.where(flat, up, up - right))
     below = jnp.where(steep, up, jnp.where(flat, right, up + right))
     above = jnp.where(jnp.isinf(right) & jnp.isinf(up), 0, above)

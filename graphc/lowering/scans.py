@@ -87,7 +87,7 @@ def logcumsumexp(x: Any, axis: int) -> Any:
     if x.dtype.kind == "c":
         combine = functools.partial(logaddexp, jnp)
         return lax.associative_scan(combine, zeros_alike(jnp, x), axis=axis) if x.size else x
-    return along(x, axis, jnp.logaddexp, lax.cumlogsumexp, costly=True)
+    return unsigned(along(x, axis, jnp.logaddexp, lax.cumlogsumexp, costly=True))
 
 
 OVERRIDES = {f.__name__: f for f in (argcummax, cumprod, cumsum, logcumsumexp)}
