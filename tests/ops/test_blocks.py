@@ -62,6 +62,6 @@ def test_erf_is_rounded_but_once(rng: np.random.Generator) -> None:
     x = np.copysign(x, rng.standard_normal(x.size)).astype(np.float32)
     exact, found = scipy.special.erf(x.astype(np.float64)), blocks.erf(x)
     same(np.isnan(found), np.isnan(exact))
-    np.testing.assert_array_equal(np.signbit(found), np.signbit(x))
+    np.testing.assert_array_equal(np.signbit(found)[x == x], np.signbit(x)[x == x])
     off = np.abs(found - exact) / np.spacing(np.abs(exact.astype(np.float32)))
     assert np.nanmax(off) < 0.52
