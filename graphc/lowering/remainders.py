@@ -1,6 +1,6 @@
-"""What is left of divisions of floating numbers under XLA on the CPU, which calls the C library for one after the other.
+"""Remainders of floating numbers under XLA on the CPU, which calls the C library for one after the other.
 
-In loops over vectors, that takes a tenth of the time; it needs quotients of at most half of the bits of a number.
+In loops over vectors, they take a tenth of the time, and need quotients of at most half of the bits of a number.
 """
 
 from __future__ import annotations
