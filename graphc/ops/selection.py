@@ -68,7 +68,15 @@ def _limit(name: str, does: str, beyond, within, better, ufunc, closed: bool):
     )  # fmt: skip
 
 
-_LOW, _HIGH = (operator.lt, operator.ge, builtins.max, np.maximum), (operator.gt, operator.le, builtins.min, np.minimum)
+def _below(x, bound):  # a function with source: programs that stand by themselves hold it
+    return x < bound
+
+
+def _above(x, bound):
+    return x > bound
+
+
+_LOW, _HIGH = (_below, operator.ge, builtins.max, np.maximum), (_above, operator.le, builtins.min, np.minimum)
 at_least, at_most = _limit("at_least", "least", *_LOW, True), _limit("at_most", "most", *_HIGH, True)
 hard_least, hard_most = _limit("hard_least", "least", *_LOW, False), _limit("hard_most", "most", *_HIGH, False)
 where = op("where", "condition input other", doc="`input` where `condition` holds, else `other`.",
