@@ -52,19 +52,19 @@ def _limit(name: str, does: str, beyond, within, better, ufunc, closed: bool):
     def kernel(xp, x, bound):
         return xp.where(beyond(x, bound) | (bound != bound), bound, x)
 
-    def passes(F, g, input, bound):
-        return F.where(within(input, bound), g, 0) if closed else F.where(within(bound, input), 0, g)
+    def passes(F, g, input, other):
+        return F.where(within(input, other), g, 0) if closed else F.where(within(other, input), 0, g)
 
     return op(
-        name, "input bound", doc=f"input, at {does} the bound.", impl=kernel, numpy=lambda x, bound: ufunc(bound, x),
+        name, "input other", doc=f"input, at {does} `other`.", impl=kernel, numpy=lambda x, bound: ufunc(bound, x),
         ref=Each(lambda x, bound: bound if beyond(x, bound) or bound != bound else x),
         rule=refusing_complex(pointwise, "clamp is not supported for complex types"), nearest=either_zero,
         image=lambda params, x, bound: (better(x[0], bound[0]), better(x[1], bound[1])),
         domain=((0.1, 1.0), (1.5, 3.0)) if ufunc is np.minimum else ((1.5, 3.0), (0.1, 1.0)),
         traits=Trait.ORDERS | Trait.MOVES, kinks=(Kink((1.0, 1.0), (float(closed), 0.0)),), label="Clamp",
-        vjp=dict(input=passes, bound=lambda F, g, input, bound: F.where(beyond(input, bound), g, 0)),
+        vjp=dict(input=passes, other=lambda F, g, input, other: F.where(beyond(input, other), g, 0)),
         slopes=dict(input=Each(lambda g, x, bound: within(x, bound) * g if closed else (not within(bound, x)) * g),
-                    bound=Each(lambda g, x, bound: g if beyond(x, bound) else 0.0)),
+                    other=Each(lambda g, x, bound: g if beyond(x, bound) else 0.0)),
     )  # fmt: skip
 
 
