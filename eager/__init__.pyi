@@ -234,6 +234,12 @@ def asinh(input: Tensor, out: Tensor | None = None) -> Tensor:
 def asinh_(input: Tensor) -> Tensor:
     """`input.asinh_(...)`. In-place form of `asinh`. As `torch.asinh_`."""
 
+def at_least(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+    """input, at least `other`."""
+
+def at_most(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+    """input, at most `other`."""
+
 def atan(input: Tensor, out: Tensor | None = None) -> Tensor:
     """The inverse tangent, in [-pi/2, pi/2]."""
 
@@ -944,6 +950,12 @@ def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 
 
 def hann_window(window_length: _int, periodic: _bool = True, *, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """(1 - cos(2 pi n / N)) / 2. As `torch.hann_window`."""
+
+def hard_least(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+    """input, at least `other`."""
+
+def hard_most(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+    """input, at most `other`."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """input where outside [-lambd, lambd], else 0. As `torch.nn.functional.hardshrink`."""

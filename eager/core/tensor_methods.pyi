@@ -353,6 +353,18 @@ class TensorMethods:
     def asinh_(self) -> Tensor:
         """In-place form of `asinh`."""
 
+    def at_least(self, other: Tensor | Number | complex) -> Tensor:
+        """input, at least `other`."""
+
+    def at_least_(self, other: Tensor | Number | complex) -> Tensor:
+        """In-place form of `at_least`."""
+
+    def at_most(self, other: Tensor | Number | complex) -> Tensor:
+        """input, at most `other`."""
+
+    def at_most_(self, other: Tensor | Number | complex) -> Tensor:
+        """In-place form of `at_most`."""
+
     def atan(self) -> Tensor:
         """The inverse tangent, in [-pi/2, pi/2]."""
 
@@ -858,6 +870,18 @@ class TensorMethods:
 
     def half(self, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.float16; itself if it is."""
+
+    def hard_least(self, other: Tensor | Number | complex) -> Tensor:
+        """input, at least `other`."""
+
+    def hard_least_(self, other: Tensor | Number | complex) -> Tensor:
+        """In-place form of `hard_least`."""
+
+    def hard_most(self, other: Tensor | Number | complex) -> Tensor:
+        """input, at most `other`."""
+
+    def hard_most_(self, other: Tensor | Number | complex) -> Tensor:
+        """In-place form of `hard_most`."""
 
     def hardshrink(self, lambd: _float = 0.5) -> Tensor:
         """input where outside [-lambd, lambd], else 0. As `torch.nn.functional.hardshrink`."""

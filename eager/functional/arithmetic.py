@@ -184,15 +184,13 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if input._dtype().kind not in "f":
         _check_bounds(input, min, max)
     result, since = input, next(sequence)
-    for bound, beyond in ((min, E.lt), (max, E.gt)):
-        if bound is not None:
-            passed = beyond(result, bound)
-            if (number := traced(bound)) is not None:
-                passed = E.logical_or(passed, E.isnan(number))
-            elif isinstance(bound, Tensor):
-                passed = E.logical_or(passed, E.isnan(bound)) if is_inexact(bound._dtype()) else passed
-            elif bound != bound:
-                passed = E.ne(result, bound)
+    for bound, beyond, limit in ((min, E.lt, E.at_least), (max, E.gt, E.at_most)):
+        if bound is None:
+            continue
+        if (number := traced(bound)) is None:
+            result = limit(result, bound)
+        else:
+            passed = E.logical_or(beyond(result, bound), E.isnan(number))
             result = E.where(passed, constant(bound, result), result)
     if result._n is None:
         return result

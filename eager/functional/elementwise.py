@@ -202,6 +202,8 @@ def _replaced(x: Tensor, nan: Any, posinf: Any, neginf: Any) -> Tensor:
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
     result = E.where(E.isnan(x), constant(0.0 if nan is None else nan, x), x)
+    if nan in (None, 0) and posinf is None and neginf is None:
+        return E.at_most(E.at_least(result, low), high)
     result = E.where(E.eq(x, math.inf), constant(high, x), result)
     return E.where(E.eq(x, -math.inf), constant(low, x), result)
 

@@ -130,7 +130,7 @@ def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
         note_write(array)
         return self
     check_in_place(self)
-    return assign(self, arithmetic.clamp(self, min, max), "clamp")
+    return assign(self, arithmetic.clamp(before(self, min, max), min, max), "clamp")
 
 
 _PLAIN = (int, float)

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from graphc.lowering import (
+    angles,
     barriers,
     bits,
     collectives,
@@ -17,6 +18,8 @@ from graphc.lowering import (
     draws,
     matrices,
     orders,
+    remainders,
+    scans,
     sharding,
     sorting,
     special,
@@ -24,7 +27,6 @@ from graphc.lowering import (
 )
 from graphc.lowering.windows import WINDOWS
 from graphc.ops.dtypes import is_floating
-from graphc.ops.rules import accumulation_dtype
 
 
 def cast(x: Any, dtype: np.dtype) -> Any:
@@ -65,11 +67,8 @@ def _choice(better: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return kernel
 
 
-def cumsum(x: Any, axis: int, reverse: bool) -> Any:
-    return lax.cumsum(x.astype(accumulation_dtype(x.dtype)), axis, reverse=reverse)
-
-
 OVERRIDES: dict[str, Callable[..., Any]] = {
+    **angles.OVERRIDES,
     **barriers.OVERRIDES,
     **bits.OVERRIDES,
     **collectives.OVERRIDES,
@@ -77,12 +76,13 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     **draws.OVERRIDES,
     **matrices.OVERRIDES,
     **orders.OVERRIDES,
+    **remainders.OVERRIDES,
+    **scans.OVERRIDES,
     **sharding.OVERRIDES,
     **sorting.OVERRIDES,
     **special.OVERRIDES,
     **strided.OVERRIDES,
     "cast": cast,
-    "cumsum": cumsum,
     "complex": lambda real, imag: lax.complex(*jnp.broadcast_arrays(real, imag)),
     "view_as_complex": view_as_complex,
     "maximum": _choice(lax.gt),

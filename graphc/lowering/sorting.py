@@ -1,4 +1,4 @@
-"""JAX kernels of the ops in `graphc.ops.sorting` that NumPy has as `ufunc.accumulate`."""
+"""JAX kernels of the ops in `graphc.ops.sorting` that take more than a function of jax.numpy."""
 
 from __future__ import annotations
 
@@ -10,16 +10,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from graphc.ops.index import along
-from graphc.ops.sorting import bisect, logaddexp, zeros_alike
+from graphc.ops.sorting import bisect
 
 FEW = 16
-
-
-def argcummax(x: Any, axis: int, largest: bool) -> Any:
-    x = x.astype("uint8") if x.dtype == bool else x
-    running = (lax.cummax if largest else lax.cummin)(x, axis=axis)
-    places = lax.broadcasted_iota("int64", x.shape, axis)
-    return lax.cummax(jnp.where((x == running) | (x != x), places, 0), axis=axis)
 
 
 def max_dim(x: Any, axis: int, keepdims: bool) -> tuple[Any, Any]:
@@ -74,12 +67,6 @@ def _extreme(x: Any, axis: int, keepdims: bool, largest: bool) -> tuple[Any, Any
     return (values, places) if keepdims else (lax.squeeze(values, [axis]), lax.squeeze(places, [axis]))
 
 
-def logcumsumexp(x: Any, axis: int) -> Any:
-    if x.dtype.kind == "c":
-        return lax.associative_scan(functools.partial(logaddexp, jnp), zeros_alike(jnp, x), axis=axis) if x.size else x
-    return lax.cumlogsumexp(x, axis=axis)
-
-
 def searchsorted(sequence: Any, values: Any, right: bool) -> Any:
     def row(s: Any, v: Any) -> Any:
         return bisect(jnp, s, v, right)
@@ -119,6 +106,4 @@ def _scatter_prod_jvp(axis: int, primals: Any, tangents: Any) -> Any:
     return jax.jvp(lambda x, src: by_slices(x, primals[1], src), primals[::2], tangents[::2])
 
 
-OVERRIDES = {
-    f.__name__: f for f in (argcummax, argmax, argmin, logcumsumexp, max_dim, min_dim, scatter_reduce, searchsorted)
-}
+OVERRIDES = {f.__name__: f for f in (argmax, argmin, max_dim, min_dim, scatter_reduce, searchsorted)}

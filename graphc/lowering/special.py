@@ -70,11 +70,6 @@ def i1e(x: Any) -> Any:
     return special.i1e(unsigned(x))
 
 
-def floor_divide(x: Any, y: Any) -> Any:
-    r = jnp.floor_divide(x, y)
-    return jnp.where(r == 0, jnp.copysign(r, x / y), r) if jnp.issubdtype(r.dtype, jnp.floating) else r
-
-
 def erfcx(x: Any) -> Any:
     # XLA flushes erfc where it is denormal, and jax.scipy.special.erfcx is 0 there (x from 9.2 to 9.6 in float32)
     far = x > (9 if x.dtype.itemsize < 8 else 26)
@@ -153,7 +148,6 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     **{op.name: _on_host(op) for op in ON_HOST},
     "atanh": atanh,
     "digamma": digamma,
-    "floor_divide": floor_divide,
     "i0": i0,
     "igamma": igamma,
     "igammac": igammac,

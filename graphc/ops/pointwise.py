@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from graphc.ops import parts, powers, scalars
+from graphc.ops import blocks, parts, powers, scalars
 from graphc.ops.dtypes import FLOAT32, FLOAT64, is_inexact
 from graphc.ops.lens import Lens
 from graphc.ops.places import itself
@@ -131,7 +131,7 @@ def _nonzero_divisor(xp, x, y):
 ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError", whole_only=True)
 
 floor_divide = op("floor_divide", "input other", doc="input / other, rounded down.",
-                  impl="floor_divide", rule=pointwise_no_bool, check=ZERO_DIVISION,
+                  impl="floor_divide", numpy=blocks.floor_divide, rule=pointwise_no_bool, check=ZERO_DIVISION,
                   cpu_name="div_floor_cpu",
                   traits=Trait.ORDERS, vjp=dict(input=lambda F, g: g * 0, other=lambda F, g: g * 0),
                   domain=((-3.0, 3.0), (0.7, 1.9)), ref=Each(scalars.floor_divide),
@@ -149,6 +149,7 @@ remainder = op(
     "input other",
     doc="input modulo other, with the sign of `other`.",
     impl=_remainder,
+    numpy=blocks.remainder,
     rule=pointwise_no_bool._replace(scalars="one"),
     traits=Trait.ORDERS,
     rounding=ARITHMETIC,
@@ -385,7 +386,7 @@ def _sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 erf = op("erf", "input", doc="The error function.",
-         impl="special.erf", rule=pointwise_float, traits=Trait.ORDERS, ref="math.erf",
+         impl="special.erf", numpy=blocks.erf, rule=pointwise_float, traits=Trait.ORDERS, ref="math.erf",
          rounding=Rounding(5.0), cpu_name="erf_vml_cpu",
          vjp=dict(input=lambda F, g, input: g * (TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
 sigmoid = op("sigmoid", "input", doc="1 / (1 + exp(-input)).",
@@ -397,6 +398,7 @@ softplus = op(
     "input",
     doc="log(1 + exp(input)).",
     impl=lambda xp, x: xp.logaddexp(x, 0),
+    numpy=blocks.softplus,
     image=(0, math.inf),
     rule=pointwise_floats_only._replace(accepts=accepting("f", "\"softplus_cpu\" not implemented for '{dtype}'")),
     rounding=Rounding(6.0),

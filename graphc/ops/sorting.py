@@ -7,13 +7,12 @@ PyTorch.
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from graphc.ops import labels, orders, parts, rows, scalars
+from graphc.ops import labels, orders, parts, rows, scalars, scans
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, is_inexact
 from graphc.ops.gradient import numpy_dtype
@@ -94,15 +93,15 @@ sort = op(
 
 
 def _argcummax(xp: Any, x: Any, axis: int, largest: bool) -> Any:
-    running = (xp.maximum if largest else xp.minimum).accumulate(x, axis=axis)
-    return _last_hit(xp, x, running, axis)
-
-
-def _last_hit(xp: Any, x: Any, running: Any, axis: int) -> Any:
+    if not x.ndim:
+        return np.zeros((), np.int64)
+    running = scans.accumulate(np.maximum if largest else np.minimum, x, axis)
     # the last of equals, and from the first nan on the last nan
-    places = xp.arange(x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-    hits = xp.where((x == running) | (x != x), places, 0)
-    return xp.maximum.accumulate(hits, axis=axis).astype(np.int64)
+    hits = x == running
+    if is_inexact(x.dtype):
+        hits |= x != x
+    places = np.arange(x.shape[axis]).reshape([-1 if i == axis % x.ndim else 1 for i in range(x.ndim)])
+    return scans.accumulate(np.maximum, hits * places, axis)
 
 
 argcummax = op(
@@ -131,6 +130,7 @@ cumprod = op(
     "cumprod", "input", parts=parts.cumulation("cumprod", "prod"),
     params={"axis": -1}, rule=scan_rule, traits=Trait.HOLOMORPHIC,
     impl=lambda xp, x, axis: xp.cumprod(x, axis=axis, dtype=accumulation_dtype(x.dtype)), domain=(0.5, 2.0),
+    numpy=lambda x, axis: scans.accumulate(np.multiply, x, axis, accumulation_dtype(x.dtype)),
     ref=rows.scanned(rows.running_product), slopes=dict(input=rows.running_product_slope),
     samples=tuple(Sample(s, axis=a) for s, a in _ROWS), vjp=dict(input=_cumprod_vjp),
 )  # fmt: skip
@@ -160,10 +160,8 @@ def zeros_alike(xp: Any, x: Any) -> Any:
 
 def _np_logcumsumexp(x, axis):
     if x.dtype.kind != "c":
-        return np.logaddexp.accumulate(x, axis=axis) + 0  # the first is log(exp(x)): no -0
-    x = zeros_alike(np, x)
-    rows = list(itertools.accumulate(np.moveaxis(x, axis, 0), functools.partial(logaddexp, np)))
-    return np.moveaxis(np.array(rows, x.dtype), 0, axis) if rows else x.copy()
+        return scans.accumulate(np.logaddexp, x, axis) + 0  # the first is log(exp(x)): no -0
+    return scans.accumulate(functools.partial(logaddexp, np), zeros_alike(np, x), axis)
 
 
 def _logcumsumexp_vjp(F, g, r, input, input_dtype, axis):

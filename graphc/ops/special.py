@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import scalars
+from graphc.ops import blocks, scalars
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT32, is_half
 from graphc.ops.pointwise import TWO_OVER_SQRT_PI, ZERO_DIVISION
@@ -92,7 +92,7 @@ nextafter = op("nextafter", "input other", doc="The next number after `input` to
                vjp=dict(input=lambda F, g, input, other: F.where(input == other, 0, g),
                         other=lambda F, g: g * 0))  # fmt: skip
 fmod = op("fmod", "input other", doc="input modulo other, with the sign of `input`.",
-          impl="fmod", rule=pointwise_no_bool._replace(scalars="last"), traits=ORDERS,
+          impl="fmod", numpy=blocks.fmod, rule=pointwise_no_bool._replace(scalars="last"), traits=ORDERS,
           check=ZERO_DIVISION, label="FmodBackward1", overloads={"fs": "FmodBackward0"},
           domain=((0.1, 0.9), (1.1, 1.9)), ref=Each(scalars.truncated_remainder),
           slopes=dict(input=Each(scalars.given), other=Each(scalars.truncated_slope)),
@@ -148,13 +148,17 @@ def _logaddexp(xp: Any, x: Any, y: Any) -> Any:
     return high + xp.log(1 + xp.exp(xp.where(x.real >= y.real, y, x) - high))
 
 
+def _np_logaddexp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return blocks.logaddexp(x, y) if x.dtype.kind != "c" else _logaddexp(np, x, y)
+
+
 hypot = op("hypot", "input other", doc="sqrt(input**2 + other**2), without overflow.",
            impl="hypot", rule=pointwise_floating, traits=ORDERS, ref="math.hypot",
            domain=((0.2, 2.0), (0.3, 2.0)),
            vjp=dict(input=lambda F, g, r, input: g * (input / r),
                     other=lambda F, g, r, other: g * (other / r)))  # fmt: skip
 logaddexp = op("logaddexp", "input other", doc="log(exp(input) + exp(other)), without overflow.",
-               impl=_logaddexp, rule=pointwise_floating, rounding=OF_ONE,
+               impl=_logaddexp, numpy=_np_logaddexp, rule=pointwise_floating, rounding=OF_ONE,
                ref=Each(scalars.log_of_sum),
                vjp=dict(input=lambda F, g, input, other: g / (1 + F.exp(other - input)),
                         other=lambda F, g, input, other: g / (1 + F.exp(input - other))))  # fmt: skip

@@ -8,7 +8,8 @@ import pytest
 import eager
 from graphc.ops import OPS, kernels, maxima
 from graphc.ops.interpret import F, run_kernel
-from graphc.ops.reduce import BLOCK, LONG
+from graphc.ops.reduce import LONG
+from graphc.ops.scans import BLOCK, WIDE, accumulate
 from graphc.ops.scattering import FEW, index_added
 
 RNG = np.random.default_rng(0)
@@ -64,15 +65,33 @@ def test_gradient_of_a_large_embedding(dtype: str) -> None:
     assert table.grad[:, 0].tolist() == np.bincount(np.arange(60) % 7, minlength=50).tolist()
 
 
+SCANS = [((3, 3 * BLOCK + 5), 1), ((300, WIDE), 0), ((2, 300, 40), 1), ((BLOCK + 7,), 0), ((BLOCK, 3), 0)]
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "complex64"])
-@pytest.mark.parametrize(("shape", "axis"), [((100, 3 * BLOCK + 5), 1), ((4 * BLOCK, 100), 0), ((LONG + 7,), 0)])
+@pytest.mark.parametrize(("shape", "axis"), SCANS)
 def test_cumsum_by_blocks(shape: tuple[int, ...], axis: int, dtype: str, reverse: bool) -> None:
     x = numbers(shape, dtype)
     found = run_kernel(OPS["cumsum"], [x], {"axis": axis, "reverse": reverse})
     along = np.flip(x, axis) if reverse else x
     expected = np.cumsum(along, axis, dtype=found.dtype)
     np.testing.assert_array_equal(found, np.flip(expected, axis) if reverse else expected)
+
+
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum, np.multiply, np.logaddexp], ids=lambda u: u.__name__)
+@pytest.mark.parametrize(("shape", "axis"), SCANS)
+def test_scans_by_blocks(shape: tuple[int, ...], axis: int, ufunc: np.ufunc) -> None:
+    x = np.sign(RNG.standard_normal(shape)) if ufunc is np.multiply else RNG.standard_normal(shape)
+    for array in (x, np.asfortranarray(x)):
+        found = accumulate(ufunc, array, axis)
+        assert found.flags.c_contiguous
+        np.testing.assert_allclose(found, ufunc.accumulate(x, axis), rtol=1e-13)
+
+
+def test_running_sums_of_float32_are_rounded_once() -> None:
+    x = np.full(10**5, 0.1, np.float32)
+    np.testing.assert_array_equal(accumulate(np.add, x, 0), np.cumsum(x, dtype=np.float64).astype(np.float32))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -255,8 +255,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def _bounded(input: Tensor, low: float, high: float) -> Tensor:
     """`input` limited to [low, high], with gradient 0 at the bounds, as PyTorch's hard activations have it."""
-    inner = E.where(E.ge(input, high), constant(high, input), input)
-    return E.where(E.le(input, low), constant(low, input), inner)
+    return E.hard_least(E.hard_most(input, high), low)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
