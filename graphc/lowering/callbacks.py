@@ -7,17 +7,50 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import lax
+from jax.experimental.buffer_callback import buffer_callback
 
 from graphc.lowering.bits import converted
 
 _HALF = np.dtype(np.uint32)
+Results = Sequence[tuple[tuple[int, ...], np.dtype]]
 
 
 def on_host(
-    function: Callable[..., Sequence[Any]], results: Sequence[tuple[tuple[int, ...], np.dtype]], *arrays: Any,
-    vmap_method: str = "broadcast_all",
-) -> list[Any]:  # fmt: skip
-    """What `function(*arrays)`, on NumPy arrays, returns: arrays of the shapes and dtypes that `results` has.
+    function: Callable[..., Sequence[Any]], results: Results, *arrays: Any, vmap_method: str = "broadcast_all"
+) -> list[Any]:
+    """What `function(*arrays)`, on NumPy arrays, returns: arrays of the shapes and dtypes that `results` has."""
+
+    def here(*arrays: Any) -> list[Any]:
+        return _in_place(function, results, arrays, vmap_method)
+
+    def elsewhere(*arrays: Any) -> list[Any]:
+        return _sent(function, results, arrays, vmap_method)
+
+    return lax.platform_dependent(*arrays, cpu=here, default=elsewhere)
+
+
+def _in_place(
+    function: Callable[..., Sequence[Any]], results: Results, arrays: Sequence[Any], vmap_method: str
+) -> list[Any]:
+    """On the memory of the program itself.
+
+    `jax.pure_callback` copies its arguments by XLA, and waits for that in a thread of XLA's: for ever, if there is no
+    other, as on a machine with one processor.
+    """
+
+    def call(context: Any, made: Sequence[Any], *values: Any) -> None:
+        for to, value in zip(made, function(*map(np.asarray, values)), strict=True):
+            np.asarray(to)[...] = value
+
+    types = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in results]
+    return buffer_callback(call, types, vmap_method=vmap_method)(*arrays)
+
+
+def _sent(
+    function: Callable[..., Sequence[Any]], results: Results, arrays: Sequence[Any], vmap_method: str
+) -> list[Any]:
+    """On copies in the host's memory.
 
     In the thread that runs a callback, JAX may have 64-bit types off: they travel as halves.
     """
