@@ -17,17 +17,21 @@ Results = Sequence[tuple[tuple[int, ...], np.dtype]]
 
 
 def on_host(
-    function: Callable[..., Sequence[Any]], results: Results, *arrays: Any, vmap_method: str = "broadcast_all"
-) -> list[Any]:
-    """What `function(*arrays)`, on NumPy arrays, returns: arrays of the shapes and dtypes that `results` has."""
+    function: Callable[..., Sequence[Any]], results: Results, *arrays: Any, vmap_method: str = "broadcast_all",
+    elsewhere: Callable[..., Sequence[Any]] | None = None,
+) -> list[Any]:  # fmt: skip
+    """What `function(*arrays)`, on NumPy arrays, returns: arrays of the shapes and dtypes that `results` has.
+
+    elsewhere  what JAX computes in its place where the arrays are not in the host's memory
+    """
 
     def here(*arrays: Any) -> list[Any]:
         return _in_place(function, results, arrays, vmap_method)
 
-    def elsewhere(*arrays: Any) -> list[Any]:
-        return _sent(function, results, arrays, vmap_method)
+    def there(*arrays: Any) -> list[Any]:
+        return _sent(function, results, arrays, vmap_method) if elsewhere is None else [*elsewhere(*arrays)]
 
-    return lax.platform_dependent(*arrays, cpu=here, default=elsewhere)
+    return lax.platform_dependent(*arrays, cpu=here, default=there)
 
 
 def _in_place(

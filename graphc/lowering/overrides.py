@@ -22,6 +22,7 @@ from graphc.lowering import (
     scans,
     sharding,
     sorting,
+    sparse,
     special,
     strided,
 )
@@ -80,6 +81,7 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     **scans.OVERRIDES,
     **sharding.OVERRIDES,
     **sorting.OVERRIDES,
+    **sparse.OVERRIDES,
     **special.OVERRIDES,
     **strided.OVERRIDES,
     "cast": cast,
