@@ -51,7 +51,8 @@ def _np_sparse_mm(rows, columns, values, dense, size):
     return product.astype(dtype, copy=False)
 
 
-def _sparse_mm(xp, rows, columns, values, dense, size):
+def added_rows(xp: Any, rows: Any, columns: Any, values: Any, dense: Any, size: int) -> Any:
+    """The product, by adding rows of the dense matrix up."""
     return xp.zeros((size, dense.shape[1]), dense.dtype).at[rows].add(values[:, None] * dense[columns])
 
 
@@ -69,7 +70,7 @@ def _values_vjp(F, g, rows, columns, dense):
 
 sparse_mm = op(
     "sparse_mm", "rows columns values dense", params={"size": 0},
-    numpy=_np_sparse_mm, impl=_sparse_mm, rule=Rule(_rule), ref=_reference,
+    numpy=_np_sparse_mm, impl=added_rows, rule=Rule(_rule), ref=_reference,
     traits=Trait.HOLOMORPHIC | Trait.CONTRACTS, dims="e, e, e, . k -> . k",
     flops=lambda avals, result, params: 2 * avals[2].size * result.shape[1],
     rounding=Rounding(length=lambda avals, result, params: 1 + avals[2].size),
