@@ -177,12 +177,6 @@ def _base(id: int, nodes: Mapping[int, Node]) -> int:
     return id
 
 
-def _is_computed(id: int, nodes: Mapping[int, Node]) -> bool:
-    """Whether a loop computes what is shown: parts of it may be computed without the rest."""
-    node = nodes[_base(id, nodes)]
-    return bool(node.inputs) and not adds_up(node)
-
-
 def _is_there(id: int, nodes: Mapping[int, Node]) -> bool:
     """Whether an array is in memory: not something that a loop computes on the way."""
     node = nodes[_base(id, nodes)]
