@@ -7,12 +7,10 @@ from contextlib import AbstractContextManager
 from typing import Any, final
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from graphc.ops import OPS, Op
 from graphc.sharding.layout import Layout
 from graphc.sharding.mesh import Mesh
 from graphc.sharding.sharding import Sharding
@@ -36,28 +34,7 @@ def shard(x: Any, spec: tuple[tuple[Any, ...], ...]) -> Any:
     return lax.with_sharding_constraint(x, PartitionSpec(*names))
 
 
-def _even(x: Any) -> Any:
-    """`x`, whose dims that do not divide by the number of devices are whole on each: XLA pads parts of updates that are
-    not alike with index 0, and scatters what the padding holds (seen in jaxlib 0.10)."""
-    mesh = jax.sharding.get_abstract_mesh()
-    if mesh.empty:
-        return x
-    free = [None if n % mesh.size else PartitionSpec.UNCONSTRAINED for n in x.shape]
-    return lax.with_sharding_constraint(x, PartitionSpec(*free))
-
-
-def _scattering(op: Op) -> Callable[..., Any]:
-    impl: Any = op.impl
-
-    def kernel(x: Any, index: Any, src: Any, **params: Any) -> Any:
-        return impl(jnp, x, _even(index), _even(src[tuple(map(slice, index.shape))]), **params)
-
-    return kernel
-
-
-OVERRIDES: dict[str, Callable[..., Any]] = {
-    "shard": shard, **{name: _scattering(OPS[name]) for name in ("scatter", "scatter_add")}
-}  # fmt: skip
+OVERRIDES: dict[str, Callable[..., Any]] = {"shard": shard}
 
 
 def mesh_of_devices(mesh: Mesh, device: str | None = None) -> jax.sharding.Mesh:

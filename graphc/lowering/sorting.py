@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from graphc.lowering.scattering import even
 from graphc.ops.index import along
 from graphc.ops.sorting import bisect
 
@@ -82,6 +83,7 @@ def searchsorted(sequence: Any, values: Any, right: bool) -> Any:
 def scatter_reduce(x: Any, index: Any, src: Any, axis: int, reduce: str) -> Any:
     if x.dtype == bool:
         reduce = "amin" if reduce == "prod" else reduce
+    index, src = even(index), even(src)
     if reduce == "prod":
         return _scatter_prod(axis, x, index, src)
     target = x.at[along(jnp, index, axis)]

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from graphc.lowering.callbacks import on_host
+from graphc.lowering.scattering import even
 from graphc.ops.sparse import added_rows, sparse_mm
 
 FEW = 1 << 14  # products of elements, which take XLA no longer than a call of SciPy
@@ -16,7 +17,7 @@ FEW = 1 << 14  # products of elements, which take XLA no longer than a call of S
 
 def _sparse_mm(rows: Any, columns: Any, values: Any, dense: Any, size: int) -> Any:
     def by_xla(rows: Any, columns: Any, values: Any, dense: Any) -> Any:
-        return added_rows(jnp, rows, columns, values, dense, size)
+        return added_rows(jnp, even(rows), columns, even(values), dense, size)
 
     def kernel(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, dense: np.ndarray) -> list[np.ndarray]:
         inside = bool(((rows >= 0) & (rows < size) & (columns >= 0) & (columns < len(dense))).all())

@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from graphc.lowering.scattering import even
 from graphc.ops.strided import overlaps, positions
 
 
@@ -23,7 +24,7 @@ def as_strided(x: Any, size: Any, stride: Any, offset: int, layout: Any) -> Any:
 
 def as_strided_add(g: Any, shape: tuple[int, ...], size: Any, stride: Any, offset: int, layout: Any) -> Any:
     at = _at(shape, size, stride, offset, layout)
-    memory = jnp.zeros(math.prod(shape), g.dtype).at[at]
+    g, memory = even(g), jnp.zeros(math.prod(shape), g.dtype).at[at]
     # what belongs to no element is dropped: its position is one past the end
     alone = layout is None and not overlaps(size, stride)  # added to 0, a -0 would be lost
     return (memory.set(g, mode="drop") if alone else memory.add(g, mode="drop")).reshape(shape)
@@ -31,7 +32,7 @@ def as_strided_add(g: Any, shape: tuple[int, ...], size: Any, stride: Any, offse
 
 def as_strided_scatter(x: Any, src: Any, size: Any, stride: Any, offset: int, layout: Any) -> Any:
     at = _at(x.shape, size, stride, offset, layout)
-    return x.reshape(-1).at[at].set(src, mode="drop").reshape(x.shape)
+    return x.reshape(-1).at[at].set(even(src), mode="drop").reshape(x.shape)
 
 
 OVERRIDES = {f.__name__: f for f in (as_strided, as_strided_add, as_strided_scatter)}

@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from graphc.lowering.convolutions import conv, conv_input, conv_weight, copied
+from graphc.lowering.scattering import even
 from graphc.lowering.taps import Borders, Sizes, around, cuts, last
 from graphc.lowering.zeros import unsigned
 from graphc.ops.maxima import lowest
@@ -92,7 +93,7 @@ def max_pool_spread(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Borde
     flat = jnp.zeros((number, math.prod(x.shape[1:-1]), channels), g.dtype)
     image, channel = jnp.arange(number)[:, None, None], jnp.arange(channels)
     shape = number, -1 if x.size else 0, channels
-    return flat.at[image, at.reshape(shape), channel].add(g.reshape(shape)).reshape(x.shape)
+    return flat.at[image, even(at.reshape(shape)), channel].add(even(g.reshape(shape))).reshape(x.shape)
 
 
 def _tiled(parts: list[Any], kernel: Sizes) -> Any:

@@ -17,7 +17,7 @@ import eager as torch
 import graphc
 from compare.modes import ByParts, Sharded
 from graphc.sharding import P, compiled, propagated, total
-from tests.sharding import models, pipelines
+from tests.sharding import models, pipelines, scatters
 
 
 def trained(case: models.Case) -> dict[str, Any]:
@@ -116,5 +116,7 @@ def pipeline() -> dict[str, Any]:
 if __name__ == "__main__":
     assert len(jax.devices()) == 8
     wanted = models.QUICK if sys.argv[1] == "quick" else models.DEEP
-    parts = {"surface": surface(), "pipeline": pipeline()} if sys.argv[1] == "quick" else {}
+    parts: dict[str, Any] = {}
+    if sys.argv[1] == "quick":
+        parts = {"surface": surface(), "pipeline": pipeline(), "scatters": scatters.wrong({"data": 4, "model": 2})}
     print(json.dumps({**parts, **{name: trained(case) for name, case in wanted.items()}}))  # fmt: skip

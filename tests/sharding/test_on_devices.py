@@ -107,3 +107,7 @@ def test_stages_exchange_what_was_predicted():
     # XLA also permutes the words of the batch, which is put into microbatches
     assert 0 <= real["collective-permute"][1] - predicted["collective-permute"][1] <= 1024
     assert abs(real["all-reduce"][1] - predicted["all-reduce"][1]) <= 512
+
+
+def test_scatters_of_uneven_parts_are_those_of_one_device():
+    assert _found("quick")["scatters"] == []
