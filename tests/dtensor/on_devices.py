@@ -383,16 +383,30 @@ def stepped() -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize(
-    ("made", "plant"),
+    ("made", "plant", "named"),
     [
-        pytest.param(normalized, wrapped(immediate, "data_beside", drawn_by_each), id="a seed for each device"),
-        pytest.param(normalized, wrapped(runtime, "alike", forgotten(True)), id="an unsynchronized buffer"),
-        pytest.param(stepped, wrapped(runtime, "alike", forgotten(False)), id="a stale part"),
+        pytest.param(normalized, wrapped(immediate, "data_beside", drawn_by_each), "result", id="a seed for each device"),
+        pytest.param(normalized, wrapped(runtime, "alike", forgotten(True)),
+                     "running_mean: devices that have the same part of it have different values: stale or made apart is "
+                     "that of data=1, model=1", id="an unsynchronized buffer"),
+        pytest.param(stepped, wrapped(runtime, "alike", forgotten(False)), "part of a tensor: only that of data=1 model=1 is wrong",
+                     id="a stale part"),
     ],
-)
-def test_planted_faults_are_found(made: Any, plant: Any):
+)  # fmt: skip
+def test_planted_faults_are_found(made: Any, plant: Any, named: str):
     fn, x = made()
     assert compare.check(fn, x, modes=["eager", "on the mesh"]).ok
     with plant():
         report = compare.check(fn, x, modes=["eager", "on the mesh"])
     assert {f.mode for f in report.findings if f.verdict is Verdict.BUG} == {"on the mesh"}
+    assert named in str(report), str(report)
+
+
+def of_the_first(x: Any) -> Any:
+    """The loss of the rows of one device: nothing adds up those of the others."""
+    return x.to_local().square().sum()
+
+
+def test_a_loss_of_one_device_is_found():
+    report = compare.check(of_the_first, on(X.detach(), Shard(0), Replicate()), modes=["eager", "on the mesh"])
+    assert not report.ok and "result: bug" in str(report), str(report)
