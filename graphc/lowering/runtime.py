@@ -27,7 +27,7 @@ from graphc.ops.dtypes import INT64
 from graphc.ops.steps import Step, looked, may_repeat, numbers_seen, whole_after
 from graphc.sharding.mesh import Mesh
 
-__all__ = ["about", "apart", "alike", "devices", "dims", "fetch", "over", "put", "read", "run", "wait", "write"]
+__all__ = ["about", "alike", "apart", "devices", "dims", "fetch", "over", "put", "read", "run", "wait", "write"]
 
 
 def put(array: Any, device: Any) -> jax.Array:

@@ -372,6 +372,10 @@ def drawn_by_each(sound: Any) -> Any:
     return lambda array, model: sound(np.resize(sound(array, model).local(), array.shape), model)
 
 
+LAST = "data=1 model=1"
+COPIES = "devices that have the same part of it have different values: stale or made apart is that of data=1, model=1"
+
+
 def normalized() -> tuple[Any, Any]:
     model = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Dropout())
     return distribute_module(model, SQUARE), on(X.detach(), Shard(0), Replicate())
@@ -385,14 +389,13 @@ def stepped() -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("made", "plant", "named"),
     [
-        pytest.param(normalized, wrapped(immediate, "data_beside", drawn_by_each), "result", id="a seed for each device"),
-        pytest.param(normalized, wrapped(runtime, "alike", forgotten(True)),
-                     "running_mean: devices that have the same part of it have different values: stale or made apart is "
-                     "that of data=1, model=1", id="an unsynchronized buffer"),
-        pytest.param(stepped, wrapped(runtime, "alike", forgotten(False)), "part of a tensor: only that of data=1 model=1 is wrong",
-                     id="a stale part"),
+        pytest.param(normalized, wrapped(immediate, "data_beside", drawn_by_each), "result", id="a seed for each"),
+        pytest.param(normalized, wrapped(runtime, "alike", forgotten(True)), f"running_mean: {COPIES}", id="a buffer"),
+        pytest.param(
+            stepped, wrapped(runtime, "alike", forgotten(False)), f"only that of {LAST} is", id="a part"
+        ),
     ],
-)  # fmt: skip
+)
 def test_planted_faults_are_found(made: Any, plant: Any, named: str):
     fn, x = made()
     assert compare.check(fn, x, modes=["eager", "on the mesh"]).ok
