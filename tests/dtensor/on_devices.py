@@ -391,9 +391,7 @@ def stepped() -> tuple[Any, Any]:
     [
         pytest.param(normalized, wrapped(immediate, "data_beside", drawn_by_each), "result", id="a seed for each"),
         pytest.param(normalized, wrapped(runtime, "alike", forgotten(True)), f"running_mean: {COPIES}", id="a buffer"),
-        pytest.param(
-            stepped, wrapped(runtime, "alike", forgotten(False)), f"only that of {LAST} is", id="a part"
-        ),
+        pytest.param(stepped, wrapped(runtime, "alike", forgotten(False)), f"only that of {LAST} is", id="a part"),
     ],
 )
 def test_planted_faults_are_found(made: Any, plant: Any, named: str):
