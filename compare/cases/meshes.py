@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from graphc.capture import capture
 from graphc.capture.sources import Captured
 from graphc.capture.tree import map_tensors, tensors_of
 
-COPIES = "devices that have the same part of a tensor of shape {} have different values of it"
+COPIES = "{name}: devices that have the same part of it have different values: stale or made apart is that of {where}"
 
 
 class Laid(NamedTuple):
@@ -54,11 +54,13 @@ def found(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
     return [Laid(t, t._d.device, t._d.dims) for t in unique.values()]
 
 
-def _check_copies(tensor: Tensor) -> None:
+def _check_copies(tensor: Tensor, name: str) -> None:
     """Raise AssertionError if devices that ought to have the same do not, which a look at one of them does not show."""
     data = tensor._d
-    if data.__class__ is Placed and not runtime().agree(data.memory.array):
-        raise AssertionError(COPIES.format(data.shape))
+    off = runtime().apart(data.memory.array) if data.__class__ is Placed else []
+    if off:
+        where = "; ".join(", ".join(f"{axis}={k}" for axis, k in place.items()) for place in off)
+        raise AssertionError(COPIES.format(name=name, where=where))
 
 
 @contextmanager
@@ -80,8 +82,8 @@ def lifted(laid: list[Laid]) -> Iterator[None]:
                 t._d = data
 
 
-def on_mesh(fn: Callable[..., Any], laid: list[Laid]) -> Callable[..., Any]:
-    """`fn`, run with these tensors on their mesh; results are plain tensors again."""
+def on_mesh(fn: Callable[..., Any], laid: list[Laid], names: Mapping[int, str]) -> Callable[..., Any]:
+    """`fn`, run with these tensors on their mesh; results are plain tensors again. names: of tensors, by id."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         had: list[tuple[Tensor, np.ndarray]] = []
@@ -90,8 +92,10 @@ def on_mesh(fn: Callable[..., Any], laid: list[Laid]) -> Callable[..., Any]:
             for each in laid:
                 had += each.lay()
             result = map_tensors(fn(*args, **kwargs), _plain)
-            for t in (t for each in laid for t in _with_gradient(each.tensor)):
-                _check_copies(t)
+            for each in laid:
+                name = names.get(id(each.tensor), f"a tensor of shape {each.tensor.shape}")
+                for t, what in zip(_with_gradient(each.tensor), (name, f"{name}.grad"), strict=False):
+                    _check_copies(t, what)
         finally:
             one_device.reset(token)
             for t, array in had:
@@ -107,7 +111,7 @@ def on_mesh(fn: Callable[..., Any], laid: list[Laid]) -> Callable[..., Any]:
     def _plain(tensor: Tensor, path: str) -> Tensor:
         if id(tensor) in known or not isinstance(tensor, DTensor):
             return tensor
-        _check_copies(tensor)
+        _check_copies(tensor, path)
         return tensor.full_tensor()
 
     return call

@@ -10,6 +10,7 @@ from compare.modes.graphs import GraphMode, OpByOp
 from compare.modes.opinions import FiniteDifferences, JaxGrad
 from compare.modes.protocol import Mode
 from compare.modes.pytorch import PyTorch
+from compare.modes.ranks import Ranks
 from compare.modes.reference import Reference
 from compare.modes.sharded import ByParts, Sharded
 from graphc.passes.pipeline import default_passes
@@ -59,9 +60,27 @@ def modes_named(names: Sequence[str | Mode] | None, besides: Sequence[Mode] = ()
 
 for _mode in (EAGER, Reference(), GraphMode(), COMPILED, JAX, FiniteDifferences()):
     register_mode(_mode)
-for _mode in (Compiled("strict"), Compiled("numpy"), OpByOp(), Sharded(), ByParts()):  # each computes for itself
+for _mode in (
+    Compiled("strict"),
+    Compiled("numpy"),
+    OpByOp(),
+    Sharded(),
+    ByParts(),
+    Ranks(),
+):  # each computes for itself
     register_mode(_mode, default=False)
 if find_spec("torch") is not None:
     register_mode(PyTorch(), default=False)
 
-__all__ = ["COMPILED", "EAGER", "JAX", "ByParts", "Mode", "Sharded", "mode_names", "modes_named", "register_mode"]
+__all__ = [
+    "COMPILED",
+    "EAGER",
+    "JAX",
+    "ByParts",
+    "Mode",
+    "Ranks",
+    "Sharded",
+    "mode_names",
+    "modes_named",
+    "register_mode",
+]

@@ -15,8 +15,10 @@ from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit, blame, first_line
 from compare.modes.graphs import OnGraph
 from graphc.ir import Graph
+from graphc.ir.structure import every_node
 from graphc.lowering import lower
 from graphc.lowering.devices import count
+from graphc.ops import OPS
 from graphc.sharding import by_parts
 from graphc.sharding.layout import Layout, layout_of
 from graphc.sharding.mesh import Mesh, mesh_of
@@ -24,7 +26,27 @@ from graphc.sharding.propagation import propagated
 from graphc.sharding.sharding import Sharding
 
 SQUARE = Mesh((2, 2), ("data", "model"))
+SIZES = (2, 1)  # of the axes of a mesh that a graph names, the first that divides what is split over them
+_SHARD = OPS["shard"]
 NO_DEVICES = "a mesh of {wanted} devices, and JAX has {found}"
+
+
+def mesh_for(graph: Graph) -> Mesh:
+    """A small mesh with the axes that `graph` names: two devices along each, or one where that does not divide."""
+    split: dict[Any, list[int]] = {}
+    for node in every_node(graph):
+        if node.op is _SHARD:
+            for size, axes in zip(node.aval.shape, node.params["spec"], strict=False):
+                for k, axis in enumerate(axes or ()):
+                    split.setdefault(axis, []).append(size // SIZES[0] ** k)
+    unnamed = {axis for axis in split if isinstance(axis, int)}
+    if set(split) <= {*SQUARE.names, 0, 1} and not any(size % 2 for sizes in split.values() for size in sizes):
+        return SQUARE
+    names = [axis for axis in split if isinstance(axis, str)]
+    names += [f"axis {k}" for k in range(len(names), max(unnamed, default=-1) + 1)]
+    return Mesh(
+        tuple(next(n for n in SIZES if all(size % n == 0 for size in split.get(a, ()))) for a in names), tuple(names)
+    )
 
 
 def spread(graph: Graph, mesh: Mesh) -> Layout:
@@ -41,16 +63,18 @@ def spread(graph: Graph, mesh: Mesh) -> Layout:
 
 
 class _OnMesh(OnGraph):
-    """shardings: of inputs, by name, as `graphc.lower` takes them; None splits each along its first dims."""
+    """mesh: None for a small one with the axes that the program names. shardings: of inputs, by name, as `graphc.lower`
+    takes them; None splits each along its first dims."""
 
     derived = True
 
-    def __init__(self, mesh: Any = SQUARE, shardings: Mapping[str, Any] | None = None):
-        self._mesh, self._shardings = mesh_of(mesh), shardings
+    def __init__(self, mesh: Any = None, shardings: Mapping[str, Any] | None = None):
+        self._mesh, self._shardings = None if mesh is None else mesh_of(mesh), shardings
 
     def layout(self, graph: Graph) -> Layout:
         """Where the inputs of a case's graph lie."""
-        return spread(graph, self._mesh) if self._shardings is None else layout_of(graph, self._mesh, self._shardings)
+        mesh = mesh_for(graph) if self._mesh is None else self._mesh
+        return spread(graph, mesh) if self._shardings is None else layout_of(graph, mesh, self._shardings)
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
         return in_sharding(case, self.layout(case.joint.graph)) or super().locate(case, label, outcome)
@@ -63,8 +87,10 @@ class Sharded(_OnMesh):
     name = "sharded"
 
     def run(self, case: Case) -> Outcome:
-        if (found := count()) < self._mesh.size:
-            return Outcome(silent=NO_DEVICES.format(wanted=self._mesh.size, found=found))
+        if case.program is not None:
+            wanted = (self._mesh or mesh_for(case.program.graph)).size
+            if (found := count()) < wanted:
+                return Outcome(silent=NO_DEVICES.format(wanted=wanted, found=found))
         return super().run(case)
 
     def outputs(self, case: Case) -> list[np.ndarray]:

@@ -42,6 +42,10 @@ class Interpreter:
     def moved(self, tensor: Any, where: device) -> Any:
         """`tensor` on another device, in the program that is being traced; None if that is to be done now."""
 
+    def position(self) -> int:
+        """How much of the program has been traced."""
+        raise NotImplementedError
+
     def apply(self, op: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """Run `op` on Tensors and Python scalars; returns a Tensor, or a tuple of them."""
         raise NotImplementedError

@@ -62,8 +62,8 @@ class Runtime(Protocol):
         """`array`, lying on the devices as `model` does."""
         ...
 
-    def agree(self, array: Any) -> bool:
-        """Whether devices that have the same part of an array have the same values of it."""
+    def apart(self, array: Any) -> list[dict[str, int]]:
+        """The places on the mesh of devices that have another part of an array than others have of the same."""
         ...
 
     def dims(self, array: Any) -> Dims | None:

@@ -6,7 +6,8 @@ import datetime
 import enum
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, final
 
 from eager.processes import rendezvous
@@ -186,6 +187,19 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     carrier.transport, world.default, world.groups = None, None, []
     if transport is not None:
         transport.shutdown()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Context: each group of this process has it only, so that a program runs as it would in one process."""
+    before = [(group, group.ranks) for group in world.groups]
+    for group, _ in before:
+        group.ranks = (group._world_rank,)
+    try:
+        yield
+    finally:
+        for group, ranks in before:
+            group.ranks = ranks
 
 
 def default_group() -> ProcessGroup:

@@ -12,9 +12,11 @@ from eager import autograd
 from eager.autograd.graph import saved_tensors_hooks
 from eager.core.autocast import AutocastState, autocast_state, autocasting_as
 from eager.core.grad_mode import enable_grad
-from eager.core.interpreter import on_arrays
+from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.pytree import tree_map
 from eager.core.tensor import Tensor
 from eager.engine.function import Function
+from eager.engine.language import E
 from eager.random import fork_rng, get_rng_state, set_rng_state
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
@@ -51,13 +53,41 @@ def checkpoint(
         use_reentrant = True
     if use_reentrant and kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if current_interpreter().capturing:
+        return _captured(function, args, kwargs)
     if not on_arrays():
-        return function(*args, **kwargs)  # what is kept for backward is for the compiler to choose
+        return function(*args, **kwargs)
     if use_reentrant:
         return CheckpointFunction.apply(function, get_rng_state() if preserve_rng_state else None, *args)
     run = _Recomputed(lambda: function(*args, **kwargs), preserve_rng_state, determinism_check)
     with saved_tensors_hooks(run.pack, run.unpack):
         return run.function()
+
+
+def _captured(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call as a segment of the program that is captured: `graphc.execution.segments` computes it again."""
+    number = current_interpreter().position()
+    given: list[tuple[Tensor, Tensor, Any]] = []
+
+    def begin(leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        marked = E.segment(leaf, number=number, place="begin")
+        given.append((leaf, marked, marked._d))
+        return marked
+
+    def end(leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        own = next((t for t, marked, _ in given if leaf is marked), None)
+        return E.segment(leaf, number=number, place="end") if own is None else own
+
+    inside_args, inside_kwargs = tree_map(begin, (args, kwargs))
+    result = function(*inside_args, **inside_kwargs)
+    for t, marked, value in given:
+        if marked._d is not value:  # the function has written to its argument
+            t.copy_(marked)
+    return tree_map(end, result)
 
 
 class _Complete(Exception):

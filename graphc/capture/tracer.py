@@ -101,6 +101,9 @@ class Tracer(Interpreter):
         self.placement = Placement(state)
         self.autograd = Autograd(state, self)
 
+    def position(self) -> int:
+        return len(self.builder.nodes)
+
     # --- tensors and symbols
 
     def argument(self, tensor: Tensor, position: int, name: str) -> Tensor:

@@ -17,6 +17,7 @@ from graphc.capture.program import Program
 from graphc.capture.sources import Draw, History
 from graphc.errors import CaptureError
 from graphc.execution.prices import USUAL, Recomputation, movable, prices
+from graphc.execution.segments import recomputing
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.ir.cut import cheapest_cut
 from graphc.ir.memory import without_collector
@@ -87,7 +88,7 @@ def differentiated(program: Program, wrt: list[int], settings: Settings) -> Join
         alone = optimize(whole.replace(whole.nodes, (whole.result, ())), **settings._asdict())
         return partition(alone, len(whole.inputs), tuple(wrt))._replace(error=refused.error)
     joint = builder.graph(whole.name, (whole.result, tuple(Ref(id) for id in found.values())))
-    joint = optimize(joint, **settings._asdict())
+    joint = recomputing(optimize(joint, **settings._asdict()))
     draws = tuple(k for k, source in enumerate(program.sources) if isinstance(source, Draw))
     return Joint(joint, len(whole.inputs), tuple(found), draws, late)
 
@@ -108,7 +109,7 @@ def split_for(program: Program, wrt: list[int], settings: Settings, arrived: Col
     inputs = [builder.symbol(id) for id in whole.inputs]
     computed = inline(builder, forward.replace(forward.nodes, forward.result[-1]), inputs)
     joint = builder.graph(whole.name, (tuple(Ref(s.id) for s in computed), tuple(Ref(id) for id in found.values())))
-    joint = optimize(joint, **settings._asdict())
+    joint = recomputing(optimize(joint, **settings._asdict()))
     residuals = [ref.id for ref in joint.result[0]]
     number = {id: k for k, id in reversed(list(enumerate(residuals)))}
     backward, taken, saved = _backward_part(joint, len(whole.inputs), list(number))

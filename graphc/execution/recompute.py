@@ -51,7 +51,7 @@ def recomputed(graph: Graph, alive: Liveness, again: Recomputation) -> Recompute
     copied = [id for id in nodes if id in again_from]
     if not copied:
         return None
-    made = _Copies(graph, late, set(copied)).graph()
+    made = Copies(graph, late, set(copied)).graph()
     heavy = [id for id in copied if nodes[id].inputs]
     return Recomputed(made, tuple(heavy), sum(work(nodes[id], nodes) for id in heavy))
 
@@ -69,11 +69,11 @@ def lazily(backward: Graph, given: int) -> Graph:
     again = {id for id, node in nodes.items() if id not in late and node.inputs and not node.op.impure}
     if not again:
         return backward
-    made = _Copies(backward, [id for id in nodes if id in late], again).graph()
+    made = Copies(backward, [id for id in nodes if id in late], again).graph()
     return eliminate_dead_code(made)
 
 
-class _Copies:
+class Copies:
     """The graph with copies of the nodes `copied`, each just before the first node that reads it."""
 
     def __init__(self, graph: Graph, late: Sequence[int], copied: Collection[int]):

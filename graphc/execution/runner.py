@@ -20,6 +20,7 @@ from graphc.execution.packs import Packs, repacked
 from graphc.execution.partition import Joint, Split, differentiated, split_for
 from graphc.execution.plan import Plan, Services
 from graphc.execution.prechecks import NONE, Prechecks, prechecks
+from graphc.execution.segments import recomputing
 from graphc.execution.target import Target
 from graphc.ir import Graph, Ref
 from graphc.passes import optimize
@@ -86,7 +87,7 @@ class Runner:
             gradients = self._differentiated(graph, histories, live, ends, len(ids))
             checked = self._prechecks(gradients.split.forward)
         else:
-            checked = self._step(optimize(graph, **self._target.settings._asdict()))
+            checked = self._step(recomputing(optimize(graph, **self._target.settings._asdict())))
         self.stops = self.forward.fails or bool(checked.steps)
         found = self.forward.graph
         returned = [(found.nodes[id].shape, found.nodes[id].dtype) for id in found.outputs[: self._count]]

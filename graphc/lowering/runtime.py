@@ -27,7 +27,7 @@ from graphc.ops.dtypes import INT64
 from graphc.ops.steps import Step, looked, may_repeat, numbers_seen, whole_after
 from graphc.sharding.mesh import Mesh
 
-__all__ = ["about", "agree", "alike", "devices", "dims", "fetch", "over", "put", "read", "run", "wait", "write"]
+__all__ = ["about", "alike", "apart", "devices", "dims", "fetch", "over", "put", "read", "run", "wait", "write"]
 
 
 def put(array: Any, device: Any) -> jax.Array:
@@ -91,11 +91,17 @@ def alike(array: jax.Array, model: jax.Array) -> jax.Array:
     return jax.device_put(array, model.sharding)
 
 
-def agree(array: jax.Array) -> bool:
-    """Whether devices that have the same part of an array have the same bits of it."""
+def apart(array: jax.Array) -> list[dict[str, int]]:
+    """The places on the mesh of devices that have other bits of a part than the first device that has it."""
     parts: dict[str, bytes] = {}
-    return all(parts.setdefault(str(s.index), found := np.asarray(s.data).tobytes()) == found
-               for s in array.addressable_shards)  # fmt: skip
+    found: list[dict[str, int]] = []
+    for shard in array.addressable_shards:
+        own = np.asarray(shard.data).tobytes()
+        if parts.setdefault(str(shard.index), own) != own:
+            mesh: Any = array.sharding.mesh  # type: ignore[attr-defined]  # of a NamedSharding: it lies on several
+            at = np.argwhere(mesh.devices == shard.device)[0]
+            found.append(dict(zip(mesh.axis_names, map(int, at), strict=True)))
+    return found
 
 
 def dims(array: jax.Array) -> Dims | None:

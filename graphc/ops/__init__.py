@@ -22,6 +22,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     pointwise,
     reduce,
     requirements,
+    segments,
     selection,
     sharding,
     solving,

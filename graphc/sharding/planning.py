@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, final
+from functools import partial
+from typing import Any, Literal, NamedTuple, final
 
 from graphc.ir import Graph
 from graphc.sharding.cluster import Cluster
 from graphc.sharding.gathering import Held, gathering
 from graphc.sharding.layout import Layout
 from graphc.sharding.mesh import Mesh
+from graphc.sharding.proposing import Proposal, proposed
 from graphc.sharding.sharding import Sharding, sharding_of
 from graphc.sharding.simulation import Simulation, simulate
 
 
 @final
 class Candidate(NamedTuple):
-    """A strategy, on a mesh; what is predicted of it; whether it fits into memory."""
+    """A strategy, on a mesh; what is predicted of it; whether it fits into memory.
+
+    tensor_parallel  the rules by which parameters are split over the mesh axis "model"
+    reasons          why, where they were proposed
+    """
 
     name: str
     mesh: Mesh
     simulation: Simulation
     fits: bool
+    tensor_parallel: Mapping[str, Any] = {}
+    reasons: tuple[str, ...] = ()
 
 
 @final
@@ -45,7 +53,7 @@ class Plan(NamedTuple):
                 f"{s.moving * 1e3:8,.1f} {s.exchanging * 1e3:9,.1f} {s.memory / 2**30:11,.1f}"
                 + ("" if c.fits else "  does not fit")
             )
-        return "\n".join([*lines, f"{self.best.name}: {self.why()}"])
+        return "\n".join([*lines, f"{self.best.name}: {self.why()}", *(f"  {r}" for r in self.best.reasons)])
 
     def why(self) -> str:
         """Why the first one is first."""
@@ -68,29 +76,47 @@ def _short(mesh: Mesh) -> str:
 
 
 def plan(
-    graph: Graph, cluster: Cluster, batch: Collection[str], tensor_parallel: Mapping[str, Any] | None = None
-) -> Plan:
+    graph: Graph, cluster: Cluster, batch: Collection[str],
+    tensor_parallel: Mapping[str, Any] | Literal["auto"] | None = None,
+) -> Plan:  # fmt: skip
     """Simulate a step with data parallelism, ZeRO 3 (FSDP), and both with tensor parallelism, on every mesh.
 
     batch            names of the inputs that are split along their first dim; all others are parameters and state
-    tensor_parallel  {pattern of names: placements or spec} over the mesh axes ("data", "model")
+    tensor_parallel  {pattern of names: placements or spec} over the mesh axes ("data", "model"); "auto" proposes them,
+                     for each mesh, by a search over the matrices that are multiplied, and says why. It simulates the
+                     step some ten times for each kind of layer
     """
     found: list[Candidate] = []
     for model in [n for n in range(1, cluster.devices + 1) if cluster.devices % n == 0]:
         mesh = Mesh((cluster.devices // model, model), ("data", "model"))
         if model > 1 and not tensor_parallel:
             continue
+        proposal = Proposal({}, ())
+        if model > 1 and tensor_parallel == "auto":
+            proposal = proposed(graph, batch, partial(_predicted, graph, cluster, mesh, batch))
+            if not proposal.rules:
+                continue
+        elif model > 1 and tensor_parallel and tensor_parallel != "auto":
+            proposal = Proposal(tensor_parallel, ())
         for split in (False, True):
-            laid = _laid(graph, mesh, batch, tensor_parallel or {} if model > 1 else {}, split)
+            laid = _laid(graph, mesh, batch, proposal.rules, split)
             if laid is None or (split and mesh.shape[0] == 1):
                 continue
             simulation = simulate(laid[0], cluster, laid[1])
             name = ("FSDP" if split else "data parallel") + (f" x tensor parallel {model}" if model > 1 else "")
-            found.append(Candidate(name, mesh, simulation, simulation.memory <= cluster.memory))
+            found.append(Candidate(name, mesh, simulation, simulation.memory <= cluster.memory, *proposal))
     if not found:
         raise ValueError("plan: no mesh divides the batch")
     ranked = sorted(found, key=lambda c: (not c.fits, c.simulation.seconds if c.fits else c.simulation.memory))
     return Plan(tuple(ranked), cluster)
+
+
+def _predicted(
+    graph: Graph, cluster: Cluster, mesh: Mesh, batch: Collection[str], rules: Mapping[str, Any]
+) -> Simulation | None:
+    """A step with data and tensor parallelism; None where the mesh does not divide."""
+    laid = _laid(graph, mesh, batch, rules, split=False)
+    return None if laid is None else simulate(laid[0], cluster, laid[1])
 
 
 def _laid(

@@ -11,15 +11,19 @@ import pytest
 
 import compare
 import eager as torch
+import graphc
 from compare import modes as registry
 from compare.cases.case import Case
 from compare.cases.outcome import Outcome
 from compare.declared.operations import OpCall, call_of, check_ops, samples_of
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit
+from compare.modes.sharded import mesh_for
+from eager.distributed.tensor import Replicate, Shard
 from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT32
 from graphc.passes.pipeline import default_passes
+from graphc.sharding import P
 
 
 class Doubling:
@@ -120,3 +124,22 @@ def test_ops_report_names_the_worst_of_an_op(monkeypatch: pytest.MonkeyPatch):
     report = check_ops(["tanh"])
     assert not report.ok
     assert report.rows()["tanh"]["graph"] is Verdict.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("rows", "placements", "axes"),
+    [
+        (8, P(("rows", "pipe"), "cols"), {"rows": 2, "pipe": 2, "cols": 2}),
+        (3, P("data"), {"data": 1}),
+        (4, [Replicate(), Replicate(), Shard(0)], {"axis 0": 2, "axis 1": 2, "axis 2": 2}),
+        (4, P("model"), {"data": 2, "model": 2}),
+    ],
+)
+def test_meshes_have_the_axes_that_a_program_names(rows: int, placements: Any, axes: dict[str, int]):
+    def f(x: Any) -> Any:
+        return graphc.shard(x * 2, placements).square().mean()
+
+    x = torch.randn(rows, 4, requires_grad=True)
+    assert mesh_for(graphc.trace(f, x)).sizes == axes
+    report = compare.check(f, x, modes=["parts"])
+    assert report.ok and report.verdict is not Verdict.NO_OPINION, str(report)

@@ -372,6 +372,10 @@ def drawn_by_each(sound: Any) -> Any:
     return lambda array, model: sound(np.resize(sound(array, model).local(), array.shape), model)
 
 
+LAST = "data=1 model=1"
+COPIES = "devices that have the same part of it have different values: stale or made apart is that of data=1, model=1"
+
+
 def normalized() -> tuple[Any, Any]:
     model = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Dropout())
     return distribute_module(model, SQUARE), on(X.detach(), Shard(0), Replicate())
@@ -383,16 +387,27 @@ def stepped() -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize(
-    ("made", "plant"),
+    ("made", "plant", "named"),
     [
-        pytest.param(normalized, wrapped(immediate, "data_beside", drawn_by_each), id="a seed for each device"),
-        pytest.param(normalized, wrapped(runtime, "alike", forgotten(True)), id="an unsynchronized buffer"),
-        pytest.param(stepped, wrapped(runtime, "alike", forgotten(False)), id="a stale part"),
+        pytest.param(normalized, wrapped(immediate, "data_beside", drawn_by_each), "result", id="a seed for each"),
+        pytest.param(normalized, wrapped(runtime, "alike", forgotten(True)), f"running_mean: {COPIES}", id="a buffer"),
+        pytest.param(stepped, wrapped(runtime, "alike", forgotten(False)), f"only that of {LAST} is", id="a part"),
     ],
 )
-def test_planted_faults_are_found(made: Any, plant: Any):
+def test_planted_faults_are_found(made: Any, plant: Any, named: str):
     fn, x = made()
     assert compare.check(fn, x, modes=["eager", "on the mesh"]).ok
     with plant():
         report = compare.check(fn, x, modes=["eager", "on the mesh"])
     assert {f.mode for f in report.findings if f.verdict is Verdict.BUG} == {"on the mesh"}
+    assert named in str(report), str(report)
+
+
+def of_the_first(x: Any) -> Any:
+    """The loss of the rows of one device: nothing adds up those of the others."""
+    return x.to_local().square().sum()
+
+
+def test_a_loss_of_one_device_is_found():
+    report = compare.check(of_the_first, on(X.detach(), Shard(0), Replicate()), modes=["eager", "on the mesh"])
+    assert not report.ok and "result: bug" in str(report), str(report)

@@ -103,7 +103,7 @@ DEEP = {
     "gpt, fsdp x model": Case(*_GPT, placed=lambda m: fully_shard(
         parallelize_module(m, GRID["model"], _PLAN), mesh=GRID["data"])),
     "gpt, sequences": Case(*_GPT, placed=lambda m: parallelize_module(m, GRID["model"], {**_PLAN, **_NORMS}),
-                           slack=40_000),  # XLA gathers gradients that are predicted to be exchanged in parts
+                           slack=400),  # XLA sums the gradients of the normalizations over each axis by itself
     "cnn": Case(cnn, (8, 3, 12, 12), (8, 4), slack=128),
     "cnn by channels": Case(cnn, (8, 3, 12, 12), (8, 4), {"*0.weight": P("model"), "*0.bias": P("model"),
                                                           "*3.weight": P(None, "model")}, slack=128),

@@ -56,8 +56,8 @@ class _Layouts(ParallelStyle):
     output_layouts: Any = None
     use_local_input = use_local_output = False  # whether what is whole on each device is given as a plain tensor
 
-    def __init__(self, inputs: Any = None, outputs: Any = None, kwargs: Mapping[str, Placement] | None = None):
-        self._inputs, self._outputs, self._kwargs = _several(inputs), _several(outputs), dict(kwargs or {})
+    def __init__(self, outputs: Any = None, kwargs: Mapping[str, Placement] | None = None):
+        self._outputs, self._kwargs = _several(outputs), dict(kwargs or {})
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
         if self.tables is not None:
@@ -79,7 +79,7 @@ class _Layouts(ParallelStyle):
         def before(m: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             wishes = [self._kwargs.get(name) for name in kwargs]
             named = held((*kwargs.values(),), (*wishes,), wishes, self.use_local_input)
-            given = held(args, self._inputs, self.desired_input_layouts, self.use_local_input)
+            given = held(args, _several(self.desired_input_layouts), self.desired_input_layouts, self.use_local_input)
             return given, dict(zip(kwargs, named, strict=True))
 
         def after(m: Module, args: Any, output: Any) -> Any:
@@ -100,7 +100,7 @@ class ColwiseParallel(_Layouts):
         self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None,
         use_local_output: bool = True,
     ):  # fmt: skip
-        super().__init__(input_layouts, output_layouts)
+        super().__init__(output_layouts)
         self.input_layouts, self.output_layouts = (input_layouts or Replicate(),), (output_layouts or Shard(-1),)
         self.desired_input_layouts = (Replicate(),)
         self.use_local_output = use_local_output
@@ -116,7 +116,7 @@ class RowwiseParallel(_Layouts):
         self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None,
         use_local_output: bool = True,
     ):  # fmt: skip
-        super().__init__(input_layouts, output_layouts)
+        super().__init__(output_layouts)
         self.input_layouts, self.output_layouts = (input_layouts or Shard(-1),), (output_layouts or Replicate(),)
         self.use_local_output = use_local_output
 
@@ -130,7 +130,7 @@ class SequenceParallel(_Layouts):
     """A normalization, say, whose activations are split along their sequence dim; its parameters are whole."""
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False):
-        super().__init__(Shard(sequence_dim), Shard(sequence_dim))
+        super().__init__(Shard(sequence_dim))
         self.sequence_sharding = self.desired_input_layouts = self.output_layouts = (Shard(sequence_dim),)
         self.use_local_output = use_local_output
 
@@ -150,7 +150,7 @@ class PrepareModuleInput(_Layouts):
     ):  # fmt: skip
         if len(_several(input_layouts)) != len(_several(desired_input_layouts)):
             raise AssertionError("input_layouts and desired_input_layouts should have same length!")
-        super().__init__(desired_input_layouts, None, desired_input_kwarg_layouts)
+        super().__init__(None, desired_input_kwarg_layouts)
         self.desired_input_layouts, self.use_local_input = desired_input_layouts, use_local_output
 
 
@@ -161,7 +161,7 @@ class PrepareModuleOutput(_Layouts):
     def __init__(self, *, output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True):
         if len(_several(output_layouts)) != len(_several(desired_output_layouts)):
             raise AssertionError("output_layouts and desired_output_layouts should have same length!")
-        super().__init__(None, desired_output_layouts)
+        super().__init__(desired_output_layouts)
         self.output_layouts, self.use_local_output = desired_output_layouts, use_local_output
 
 
@@ -175,7 +175,7 @@ class PrepareModuleInputOutput(_Layouts):
         desired_input_kwarg_layouts: Mapping[str, Placement] | None = None, use_local_input: bool = False,
         output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True,
     ):  # fmt: skip
-        super().__init__(desired_input_layouts, desired_output_layouts, desired_input_kwarg_layouts)
+        super().__init__(desired_output_layouts, desired_input_kwarg_layouts)
         self.desired_input_layouts, self.use_local_input = desired_input_layouts, use_local_input
         self.output_layouts, self.use_local_output = desired_output_layouts, use_local_output
 
