@@ -11,7 +11,7 @@ GUIDES = {
     "Look up": ["ops", "extending"],
 }
 INTERNALS = [
-    "eager", "values", "capture", "control-flow", "programs", "graphs", "algebra", "explaining", "audit", "memory",
+    "eager", "values", "capture", "control-flow", "programs", "calls", "graphs", "algebra", "explaining", "audit", "memory",
     "compare", "guarantees", "tests",
 ]  # fmt: skip
 
