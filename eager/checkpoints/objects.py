@@ -77,7 +77,8 @@ def call_of(value: Any) -> Call | Global:
         return _by_parts(pickle.whichmodule(value, found), found)
     if len(found) > SETTER and found[SETTER] is not None:
         raise pickle.PicklingError(NO_SETTER.format(kind=type(value).__name__))
-    function, arguments, state, members, items = (*found[:SETTER], None, None, None)[:SETTER]
+    parts: tuple[Any, ...] = (*found[:SETTER], None, None, None)
+    function, arguments, state, members, items = parts[:SETTER]
     if state is not None and hasattr(type(value), "_as_pytorch_has_it"):
         state = value._as_pytorch_has_it(state)
     rest = {"items": items or (), "members": members or (), "state": state}
