@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eager.core.dtypes import Size, dtype
+from eager.core import dtypes
+from eager.core.dtypes import Size
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.core.views import base_of, not_a_view
@@ -34,12 +35,14 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     return result
 
 
-def view(self: Tensor, *shape: Any) -> Tensor:
+def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """As `reshape`, but always shares memory; of a dtype, the bytes as it. As `torch.Tensor.view`.
 
     RuntimeError where it cannot.
     """
-    if len(shape) == 1 and isinstance(shape[0], dtype):
+    if dtype is not None or size is not None:
+        shape = (dtype if size is None else size,)
+    if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         return view_dtype(self, shape[0])
     new = inferred_shape(sizes_of(shape, "view(): argument 'size'"), math.prod(self._d.shape))
     array = self._d
@@ -114,10 +117,10 @@ def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     return named(result, f"SqueezeBackward{0 if dim is None else 1 if isinstance(dim, int) else 2}")
 
 
-def unsqueeze(input: Tensor, dim: int, *, axis: Any = None) -> Tensor:
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a dim of size 1 inserted at `dim`. As `torch.unsqueeze`."""
     shape = shape_of(input, "unsqueeze")
-    at = axis_of(dim if axis is None else axis, len(shape) + 1)
+    at = axis_of(dim, len(shape) + 1)
     return named(E.reshape(input, shape=(*shape[:at], 1, *shape[at:])), "UnsqueezeBackward0")
 
 
@@ -188,9 +191,9 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     return E.permute(input, dims=tuple(moved[i] if i in moved else next(rest) for i in range(ndim)))
 
 
-def expand(self: Tensor, *sizes: Any) -> Tensor:
+def expand(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
     """`self` repeated along dims of size 1, and new ones in front, to `sizes`; -1 keeps one. As in PyTorch."""
-    shape, new = shape_of(self, "expand"), sizes_of(sizes, "expand(): argument 'size'")
+    shape, new = shape_of(self, "expand"), sizes_of(sizes if size is None else (size,), "expand(): argument 'size'")
     extra = len(new) - len(shape)
     if -1 in new:
         for i, n in enumerate(new[: max(extra, 0)]):
