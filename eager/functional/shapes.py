@@ -12,6 +12,7 @@ from eager.core.dtypes import Size
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.core.views import base_of, not_a_view
+from eager.core.warned import warn_once
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, named, whole
 from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, no_overload, shape_of, sizes_of
@@ -152,13 +153,27 @@ def t(input: Tensor) -> Tensor:
     return named(E.permute(input, dims=(1, 0) if ndim == 2 else ALL_AXES[ndim]), "TBackward0")
 
 
+T_OF_MANY = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+    "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - "
+    "1, -1, -1))` to reverse the dimensions of a tensor."
+)
+T_OF_SCALAR = "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
+MT_OF_SCALAR = "Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases."
+
+
 def reversed_dims(self: Tensor) -> Tensor:
-    """The dims in reverse order. As `torch.Tensor.T`."""
+    """The dims in reverse order. As `torch.Tensor.T`, with its warning for what is no matrix."""
+    if len(self._d.shape) != 2:
+        warn_once(T_OF_SCALAR if not self._d.shape else T_OF_MANY)
     return E.permute(self, dims=ALL_AXES[len(self._d.shape)][::-1])
 
 
 def matrix_transpose(self: Tensor) -> Tensor:
-    """The last two dims exchanged. As `torch.Tensor.mT`. RuntimeError for fewer than two dims."""
+    """The last two dims exchanged. As `torch.Tensor.mT`. RuntimeError for a vector; a number as it is, deprecated."""
+    if not self._d.shape:
+        warn_once(MT_OF_SCALAR)
+        return self
     if len(self._d.shape) < 2:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got {len(self._d.shape)}-D tensor."
