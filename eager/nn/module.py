@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
+from eager.core import homes
 from eager.core.tensor import Parameter, Tensor
 from eager.nn.buffer import Buffer
 from eager.nn.calling import Called
@@ -18,7 +19,8 @@ def typename(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"torch.{torch_name(value._dtype())}Tensor"
     kind = value if isinstance(value, type) else type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    module, name = homes.pytorch_name(kind) if homes.is_ours(kind.__module__) else (kind.__module__, kind.__qualname__)
+    return name if module == "builtins" else f"{module}.{name}"
 
 
 MOST_ROWS = 60  # layers that a notebook shows

@@ -30,8 +30,8 @@ DEPRECATED = {
     "return a copy of one of the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\n"
     "X = torch.linalg.solve_triangular(A, B).",
     "storage": "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only "
-    "storage class. This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
-    "tensor.untyped_storage() instead of tensor.storage()",
+    "storage class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
+    "directly, use tensor.untyped_storage() instead of tensor.storage()",
     "set_default_tensor_type": "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
     "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
 }

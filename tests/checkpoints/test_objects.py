@@ -177,6 +177,8 @@ class Settings:
     """A user's class, with slots besides its attributes."""
 
     __slots__ = ("__dict__", "slot")
+    me: Any
+    pair: Any
 
     def __init__(self, **keywords: Any):
         self.__dict__.update(keywords)
@@ -193,13 +195,19 @@ class Settings:
 class Words(dict[str, Any]):
     """A dict with attributes."""
 
+    note: Any
+
 
 class Marked(eager.Tensor):
     """A tensor of a user's class."""
 
+    note: str
+
 
 class Picky:
     """Made anew with keywords."""
+
+    size: int
 
     def __new__(cls, *, size: int):
         made = super().__new__(cls)
