@@ -1864,7 +1864,7 @@ def set_rng_state(new_state: Tensor) -> None:
     """Continue the default generator from `new_state`."""
 
 def set_warn_always(b: _bool) -> None:
-    """Note whether warnings are to be given each time; Python's filters decide that. As `torch.set_warn_always`."""
+    """Give warnings each time that PyTorch gives once in a process, or not. As `torch.set_warn_always`."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """z / |z|, 0 for 0; the sign of a real number. As `torch.sgn`."""

@@ -24,7 +24,7 @@ class TensorMethods:
 
     @property
     def T(self) -> Tensor:
-        """The dims in reverse order. As `torch.Tensor.T`."""
+        """The dims in reverse order. As `torch.Tensor.T`, with its warning for what is no matrix."""
 
     def __abs__(self) -> Tensor: ...
 
@@ -1238,7 +1238,7 @@ class TensorMethods:
 
     @property
     def mT(self) -> Tensor:
-        """The last two dims exchanged. As `torch.Tensor.mT`. RuntimeError for fewer than two dims."""
+        """The last two dims exchanged. As `torch.Tensor.mT`. RuntimeError for a vector; a number as it is, deprecated."""
 
     def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
         """Replace each element by `callable(element, element of x, element of y)`; slow. As `torch.Tensor.map2_`."""
