@@ -1203,7 +1203,9 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
     f             a path or a seekable file object
     map_location  "cpu" or a device, a dict from the locations in the file to others, or a function of a storage and its
                   location that gives a storage or None
-    weights_only  changes nothing: no code is run. Memory and time are in proportion to the file
+    weights_only  unless it is False, no code of the file is run, and memory and time are in proportion to the file.
+                  False reads any object by `pickle` (or `pickle_module`, with `pickle_load_args`): the file can run
+                  any code, so ask for it only if you trust who wrote the file
     mmap          a path's tensors are read when they are used; the file must stay as it is until then
 
     Raises TensorFileError, a RuntimeError that names the file and the place in it, for damaged files; WeightsError, a
@@ -1603,7 +1605,7 @@ def rad2deg_(input: Tensor) -> Tensor:
 def rand(*size: _int, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Uniform numbers in [0, 1), of shape `size`. As `torch.rand`."""
 @overload
-def rand(size: Sequence[_int], /, *, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
+def rand(size: Sequence[_int], *, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 
 def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """Uniform numbers in [0, 1) of the shape and dtype of `input`. As `torch.rand_like`."""
@@ -1627,7 +1629,7 @@ def randint_like(input: Tensor, low: _int, high: _int, *, generator: Generator |
 def randn(*size: _int, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Standard normal numbers, of shape `size`. As `torch.randn`."""
 @overload
-def randn(size: Sequence[_int], /, *, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
+def randn(size: Sequence[_int], *, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 
 def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """Standard normal numbers of the shape and dtype of `input`. As `torch.randn_like`."""
@@ -1740,9 +1742,13 @@ def rsub(input: Tensor, other: Tensor | Number | _complex, *, alpha: Number | _c
 def save(obj: object, f: Any, pickle_module: Any = ..., pickle_protocol: _int = 2) -> None:
     """Write `obj` (tensors, numbers, strings, nests of them) to a path or file object. As `torch.save`.
 
-    `torch.load(weights_only=True)` of PyTorch reads the file. No pickler is run, so the two pickle arguments change
-    nothing. Raises TypeError naming the place of what cannot be saved, or loaded again, and RuntimeError for memory
-    that is shown in two dtypes, before the file is touched; a file at a path is replaced when the new one is complete.
+    `load` reads files of values without running code, here and in PyTorch. Any other object, such as a module, an
+    optimizer or one of a user's class, is kept by the name of its class and its state, as `pickle` does, with PyTorch's
+    names: such files are for `load(weights_only=False)` here and in PyTorch. The two pickle arguments change nothing.
+
+    Raises what `pickle` raises for what it cannot keep, with a note of its place, TypeError for what could not be
+    loaded again, and RuntimeError for memory that is shown in two dtypes, before the file is touched; a file at a path
+    is replaced when the new one is complete.
     """
 
 def scalar_tensor(s: Number | _complex, *, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
@@ -1870,7 +1876,7 @@ def set_rng_state(new_state: Tensor) -> None:
     """Continue the default generator from `new_state`."""
 
 def set_warn_always(b: _bool) -> None:
-    """Note whether warnings are to be given each time; Python's filters decide that. As `torch.set_warn_always`."""
+    """Give warnings each time that PyTorch gives once in a process, or not. As `torch.set_warn_always`."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """z / |z|, 0 for 0; the sign of a real number. As `torch.sgn`."""
@@ -2233,10 +2239,10 @@ def unsafe_split(input: Tensor, split_size_or_sections: _int | Sequence[_int], d
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes`; each part may be written in place. As `torch.unsafe_split_with_sizes`."""
 
-def unsqueeze(input: Tensor, dim: _int, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """With a dim of size 1 inserted at `dim`. As `torch.unsqueeze`."""
 
-def unsqueeze_copy(input: Tensor, dim: _int, *, axis: _int | Sequence[_int] | None = None, out: Tensor | None = None) -> Tensor:
+def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `unsqueeze` shows. As `torch.unsqueeze_copy`."""
 
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
@@ -2271,7 +2277,7 @@ def view_as_real(input: Tensor) -> Tensor:
 def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `view_as_real` shows. As `torch.view_as_real_copy`."""
 
-def view_copy(input: Tensor, *shape: Sequence[_int], out: Tensor | None = None) -> Tensor:
+def view_copy(input: Tensor, *shape: Sequence[_int], size: Sequence[_int] | None = None, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor:
     """A copy of what `view` shows. As `torch.view_copy`."""
 
 def vmap(func: Callable[_P, _R], in_dims: _int | tuple[Any, ...] | dict[str, Any] | None = 0, out_dims: _int | tuple[_int | None, ...] | None = 0, randomness: str = 'error', *, chunk_size: _int | None = None) -> Callable[_P, _R]:

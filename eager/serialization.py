@@ -1,9 +1,10 @@
-"""`save` and `load`: objects in files that hold tensors, and no code.
+"""`save` and `load`: objects in files that hold tensors.
 
 A `.pt` file is as PyTorch writes it (`eager.checkpoints.writing`), and is read by a reader that runs nothing
-(`eager.checkpoints.pt_files`). Names that end in `.safetensors` and `.npz` are files of those formats: the first holds
-each tensor (or memory that several share) under the path of its keys, such as "model.0.weight", and under "graphc" in
-the metadata what else there is; the second a dict of arrays. `load` tells formats apart by their content.
+(`eager.checkpoints.pt_files`) unless the user trusts it (`eager.checkpoints.trusted`). Names that end in `.safetensors`
+and `.npz` are files of those formats: the first holds each tensor (or memory that several share) under the path of its
+keys, such as "model.0.weight", and under "graphc" in the metadata what else there is; the second a dict of arrays.
+`load` tells formats apart by their content.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import IO, Any
 
 import numpy as np
 
-from eager.checkpoints import npz_files, pt_files, writing
+from eager.checkpoints import npz_files, pt_files, trusted, writing
 from eager.checkpoints.description import DAMAGED, LIMITS, Reader, Writer
 from eager.checkpoints.memory import NOT_BOOL
 from eager.checkpoints.safetensors_files import header, mapped, read
@@ -68,9 +70,13 @@ def save(
 ) -> None:
     """Write `obj` (tensors, numbers, strings, nests of them) to a path or file object. As `torch.save`.
 
-    `torch.load(weights_only=True)` of PyTorch reads the file. No pickler is run, so the two pickle arguments change
-    nothing. Raises TypeError naming the place of what cannot be saved, or loaded again, and RuntimeError for memory
-    that is shown in two dtypes, before the file is touched; a file at a path is replaced when the new one is complete.
+    `load` reads files of values without running code, here and in PyTorch. Any other object, such as a module, an
+    optimizer or one of a user's class, is kept by the name of its class and its state, as `pickle` does, with PyTorch's
+    names: such files are for `load(weights_only=False)` here and in PyTorch. The two pickle arguments change nothing.
+
+    Raises what `pickle` raises for what it cannot keep, with a note of its place, TypeError for what could not be
+    loaded again, and RuntimeError for memory that is shown in two dtypes, before the file is touched; a file at a path
+    is replaced when the new one is complete.
     """
     to_path = isinstance(f, (str, os.PathLike))
     if not to_path and not hasattr(f, "write"):
@@ -137,7 +143,9 @@ def load(
     f             a path or a seekable file object
     map_location  "cpu" or a device, a dict from the locations in the file to others, or a function of a storage and its
                   location that gives a storage or None
-    weights_only  changes nothing: no code is run. Memory and time are in proportion to the file
+    weights_only  unless it is False, no code of the file is run, and memory and time are in proportion to the file.
+                  False reads any object by `pickle` (or `pickle_module`, with `pickle_load_args`): the file can run
+                  any code, so ask for it only if you trust who wrote the file
     mmap          a path's tensors are read when they are used; the file must stay as it is until then
 
     Raises TensorFileError, a RuntimeError that names the file and the place in it, for damaged files; WeightsError, a
@@ -154,14 +162,17 @@ def load(
     if mmap and not from_path:
         raise ValueError("f must be a file path in order to use the mmap argument")
     name = f"'{os.fspath(f)}'" if from_path else "the file"
+    trust = None
+    if weights_only is False:
+        trust = trusted.Trust(pickle_module or pickle, {"encoding": "utf-8", **pickle_load_args})
     homes: dict[int, tuple[np.ndarray, device]] = {}
     move = _mover(map_location, TensorFileError.of(name), homes)
     with open(f, "rb") if from_path else nullcontext(f) as file:
-        found = _loaded(file, move, name, bool(mmap))
+        found = _loaded(file, move, name, bool(mmap), trust)
     return found if not homes else _brought_home(found, homes, {}, {})
 
 
-def _loaded(file: IO[bytes], move: pt_files.Move, name: str, mmap: bool) -> Any:
+def _loaded(file: IO[bytes], move: pt_files.Move, name: str, mmap: bool, trust: trusted.Trust | None) -> Any:
     refuse = TensorFileError.of(name)
     begin = file.tell()
     start = file.read(9)
@@ -170,11 +181,11 @@ def _loaded(file: IO[bytes], move: pt_files.Move, name: str, mmap: bool) -> Any:
     if zipped.is_zipped(start):
         members = zipped.members(file, refuse)
         if not npz_files.is_npz(members):
-            return pt_files.load_zip(file, members, move, name, mmap)
+            return pt_files.load_zip(file, members, move, name, mmap, trust)
         return _tensors(npz_files.read(file, members, refuse), move)
     if start[8:] != b"{":
         file.seek(begin)
-        return pt_files.load_legacy(file, move, name, mmap)
+        return pt_files.load_legacy(file, move, name, mmap, trust)
     entries, metadata = header(start, file, refuse)
     arrays = (mapped if mmap else read)(file, entries, refuse)
     for key, array in arrays.items():
@@ -221,7 +232,7 @@ def _brought_home(value: Any, homes: dict[int, tuple[np.ndarray, device]], seen:
                 made[shown] = put(array, homes[id(owner)][1])
             value._d = made[shown]
         return value
-    if id(value) in seen:
+    if id(value) in seen or isinstance(value, (type, FunctionType, ModuleType)):
         return value
     seen[id(value)] = value
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple, set)) else ()

@@ -24,7 +24,7 @@ def lazy(
         if name in modules:
             return import_module(f"{package}.{name}")
         if name not in where:
-            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+            raise AttributeError(f"module '{package}' has no attribute '{name}'{_meant(name, [*where, *modules])}")
         forking.refuse_import(where[name])
         module = import_module(where[name])
         # all that come from it: one may have the name of the module, which the import has just made an attribute
@@ -32,6 +32,13 @@ def lazy(
         return names[name]
 
     return __getattr__, listing(package, [name for name in (*where, *modules) if name[0] != "_"])
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, [other for other in known if other[0] != "_"], 2, 0.7)
+    return f". Did you mean: {' or '.join(map(repr, close))}?" if close and name[0] != "_" else ""
 
 
 def listing(module: str, also: Collection[str] = ()) -> Callable[[], list[str]]:

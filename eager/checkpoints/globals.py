@@ -26,8 +26,9 @@ from graphc.files.contents import printable
 from graphc.files.pickled import Function, admit
 
 NOT_ALLOWED = (
-    "Unsupported global: GLOBAL {name} was not an allowed global by default. No code of a file is run here, whatever "
-    "weights_only says. Remedy: save a state_dict, or another nest of tensors, numbers, texts, lists and dicts"
+    "Unsupported global: GLOBAL {name} was not an allowed global by default. Remedy: save a state_dict, or another "
+    "nest of tensors, numbers, texts, lists and dicts; or, only if you trust who wrote the file, since it can run any "
+    "code, load it with weights_only=False"
 )
 BLOCKED = "Trying to load unsupported GLOBAL {name} whose module {module} is blocked."
 ATTRIBUTES = "attributes of a tensor in the file are not kept: {names}"

@@ -15,11 +15,12 @@ from typing import Any, final
 
 import numpy as np
 
-from eager.checkpoints.description import CANNOT_SAVE, DTYPES, remedy
+from eager.checkpoints.description import DTYPES
 from eager.checkpoints.globals import STORAGES
 from eager.checkpoints.memory import address, memory_of
+from eager.checkpoints.objects import Call, Global, call_of
 from eager.checkpoints.pt_files import MAGIC, PICKLE_SIZE, PROTOCOL, VALUES
-from eager.core import dtypes
+from eager.core import dtypes, homes
 from eager.core.devices import device
 from eager.core.placed import is_placed
 from eager.core.sparse import is_sparse
@@ -36,25 +37,6 @@ ALIGNMENT = 64  # bytes, of the start of a storage in a file
 DEPTH = 128  # of what is written; a little less than what is read
 _KEPT = 32  # characters of a text that is written once: what loading copies stays in proportion to the file
 _COST = 50  # of a call, in the reader's values
-
-
-@final
-@dataclass(frozen=True)
-class Global:
-    """A name that a pickle refers to: "module name"."""
-
-    name: str
-
-
-@final
-@dataclass(frozen=True)
-class Call:
-    """What makes a value when it is loaded: a function, its arguments, then items that are set, and a state."""
-
-    function: str
-    arguments: tuple[Any, ...]
-    items: Iterable[tuple[Any, Any]] = ()
-    state: Any = None
 
 
 @final
@@ -112,7 +94,7 @@ REDUCED: dict[type, Callable[[Any], Call | Global]] = {
     Tensor: _of_tensor,
     Generator: lambda x: Call("torch._C Generator", (x.device,), state=(x.initial_seed(), None, x.get_state())),
 }
-_BASES = (Parameter, Tensor, Generator)  # whose subclasses are kept as them
+_BASES = (Parameter, Tensor, Generator)  # whose subclasses here are kept as them
 
 
 @final
@@ -133,16 +115,18 @@ class Pickle:
         self._keys: dict[int, str] = {}  # id of a storage's owner -> its key
         self._hosts: dict[int, np.ndarray] = {}  # id of the memory of tensors on a device -> its values
         self._locations: dict[int, str] = {}  # id of the owner of memory -> where it was, if that was not the CPU
-        self._cost = 0
+        self._cost = self._deepest = 0
+        self._plain = True  # whether there are values only, which are read again without `pickle`
         self._emit(value, "obj", 0)
         self.data += b"."
+        if self._plain and self._deepest > DEPTH:
+            raise ValueError(TOO_DEEP)
+        if self._plain and (self._cost > VALUES or len(self.data) > PICKLE_SIZE):
+            raise ValueError(TOO_LARGE)
 
     def _emit(self, value: Any, place: str, depth: int) -> None:
-        if depth > DEPTH:
-            raise ValueError(TOO_DEEP)
+        self._deepest = max(self._deepest, depth)
         self._cost += 2
-        if self._cost > VALUES or len(self.data) > PICKLE_SIZE:
-            raise ValueError(TOO_LARGE)
         kind = type(value)
         if kind in _PLAIN:
             self.data += _PLAIN[kind](value)
@@ -188,9 +172,12 @@ class Pickle:
     def _list(self, value: list[Any], place: str, depth: int) -> None:
         self.data += b"]"
         self._put(id(value), value)
-        if value:
+        self._members(value, place, depth)
+
+    def _members(self, members: Iterable[Any], place: str, depth: int) -> None:
+        if members := list(members):
             self.data += b"("
-            for k, member in enumerate(value):
+            for k, member in enumerate(members):
                 self._emit(member, f"{place}[{k}]", depth + 1)
             self.data += b"e"
 
@@ -200,20 +187,26 @@ class Pickle:
             return
         self.data += b"("
         for key, value in items:
-            self._emit(key, f"{place}[{key!r}] (the key)", depth + 1)
-            self._emit(value, f"{place}[{key!r}]", depth + 1)
+            inside = f"{place}[{key!r}]" if isinstance(key, (str, int)) else f"{place}[{type(key).__name__}]"
+            self._emit(key, f"{inside} (the key)", depth + 1)
+            self._emit(value, inside, depth + 1)
         self.data += b"u"
 
     def _reduced(self, value: Any, place: str, depth: int) -> None:
-        call = _reduced(self._at_hand(value), place)
+        call = self._call(self._at_hand(value), place)
         if isinstance(call, Global):
             self._emit(call, place, depth)
             return
         self._cost += _COST
-        self._emit(Global(call.function), place, depth)
+        self._emit(Global(call.function) if isinstance(call.function, str) else call.function, place, depth)
         self._tuple(call.arguments, place, depth - 1)
-        self.data += b"R"
+        self.data += b"\x81" if call.new else b"R"
+        if id(value) in self._numbers:  # its arguments have led to itself: what they have made is the one
+            self.data += b"0"
+            self._again(id(value))
+            return
         self._put(id(value), value)
+        self._members(call.members, place, depth)
         self._items(call.items, place, depth)
         if call.state is not None:
             self._emit(call.state, place, depth)
@@ -248,20 +241,43 @@ class Pickle:
         location = self._locations.get(id(owner), "cpu")
         return ("storage", Global(name), key, location, count) + ((None,) if self._legacy else ())
 
+    def _call(self, value: Any, place: str) -> Call | Global:
+        if type(value) is Call:
+            return value
+        if (known := _known(value)) is not None:
+            return known
+        self._plain = False
+        try:
+            return _of_subclass(value) if _is_of_subclass(value) else call_of(value)
+        except Exception as error:
+            error.add_note(f"It is at {place}, the object that is to be saved.")
+            raise
 
-def _reduced(value: Any, place: str) -> Call | Global:
+
+def _known(value: Any) -> Call | Global | None:
+    """What makes a value that files without code hold. None for all others."""
     kind = type(value)
-    if kind is Call:
-        return value
     if isinstance(value, np.generic) and value.dtype.name in DTYPES and value.dtype.kind != "V":
         return Call("numpy._core.multiarray scalar", (_of_dtype(value.dtype), value.tobytes()))
-    made = REDUCED.get(kind) or next((REDUCED[base] for base in _BASES if isinstance(value, base)), None)
-    name = kind.__qualname__
     if kind is np.ndarray and (value.dtype.name not in DTYPES or value.dtype.kind == "V"):
-        name, made = f"ndarray of {value.dtype}", None
-    if made is None:
-        raise TypeError(CANNOT_SAVE.format(kind=name, place=place, remedy=remedy(value, place)))
-    return made(value)
+        return None
+    made = REDUCED.get(kind)
+    if made is None and homes.is_ours(kind.__module__):
+        bases = (base for base in _BASES if isinstance(value, base) and kind.__reduce__ is base.__reduce__)
+        made = next((REDUCED[base] for base in bases), None)
+    return None if made is None else made(value)
+
+
+def _of_subclass(x: Tensor) -> Call | Global:
+    """A tensor of a user's class, with its attributes. As `torch._tensor._rebuild_from_type_v2` takes it."""
+    made: Any = REDUCED[Tensor](Tensor._wrap(x._d).requires_grad_(x.requires_grad))
+    fields = getattr(x, "__dict__", {})
+    return Call("torch._tensor _rebuild_from_type_v2", (Global(made.function), type(x), made.arguments, fields))
+
+
+def _is_of_subclass(value: Any) -> bool:
+    """Whether a value is a tensor, and of a class that does not say itself how it is kept."""
+    return isinstance(value, Tensor) and type(value).__reduce__ is Tensor.__reduce__
 
 
 def _storage(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

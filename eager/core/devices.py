@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any, NoReturn, final
 
 from eager.core.runtime import devices
+from eager.core.shown import Shown
 
 KINDS = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
@@ -27,7 +28,7 @@ MISSING: dict[str, Exception] = {
 
 
 @final
-class device:
+class device(metaclass=Shown):
     """Where a tensor lives: a `type` ("cpu", "cuda", ...) and an `index` or None. As `torch.device`.
 
     mesh  of a DTensor: the devices that it lies on, a `DeviceMesh`; None for a single device

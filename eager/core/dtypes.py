@@ -8,12 +8,13 @@ from typing import Any, SupportsIndex, final, overload
 
 import numpy as np
 
+from eager.core.shown import Shown
 from graphc.ops import dims
 from graphc.ops import dtypes as d
 
 
 @final
-class dtype:
+class dtype(metaclass=Shown):
     """A tensor's element type. One object each: compare with `is` or `==`."""
 
     __slots__ = ("_numpy", "is_complex", "is_floating_point", "is_signed", "itemsize", "name")
@@ -141,7 +142,7 @@ def of_numpy(value: np.dtype) -> dtype:
 
 
 @final
-class Size(tuple[builtins.int, ...]):
+class Size(tuple[builtins.int, ...], metaclass=Shown):
     """A tensor's shape, printed as `torch.Size([2, 3])`. TypeError for what is no integer."""
 
     __slots__ = ()

@@ -20,6 +20,7 @@ from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.meta import NO_NUMPY
 from eager.core.missing import MissingMethod
 from eager.core.placed import data_of, device_of, is_elsewhere, is_placed
+from eager.core.shown import Shown
 from eager.core.sparse import Sparse, _tensor_type, hooks
 from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
@@ -112,7 +113,7 @@ class Sealed(StandIn):
         return self.array
 
 
-class Tensor(TensorMethods):
+class Tensor(TensorMethods, metaclass=Shown):
     """A multi-dimensional array of one dtype, with automatic differentiation. As `torch.Tensor`."""
 
     __slots__ = ("__weakref__", "_d", "_g", "_n", "_v")

@@ -24,7 +24,7 @@ class TensorMethods:
 
     @property
     def T(self) -> Tensor:
-        """The dims in reverse order. As `torch.Tensor.T`."""
+        """The dims in reverse order. As `torch.Tensor.T`, with its warning for what is no matrix."""
 
     def __abs__(self) -> Tensor: ...
 
@@ -545,8 +545,8 @@ class TensorMethods:
     def contiguous(self, memory_format: memory_format | None = None) -> Tensor:
         """`self` if it lies in row-major (or the given) order in memory, else a copy. As `torch.Tensor.contiguous`."""
 
-    def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
-        """Write `src`, broadcast and cast, into `self`. As `torch.Tensor.copy_`. RuntimeError if it does not broadcast."""
+    def copy_(self, other: Tensor, non_blocking: _bool = False) -> Tensor:
+        """Write `other`, broadcast and cast, into `self`. RuntimeError if it does not broadcast. As `Tensor.copy_`."""
 
     def copysign(self, other: Tensor | Number | complex) -> Tensor:
         """|input| with the sign of `other`."""
@@ -736,7 +736,7 @@ class TensorMethods:
     def expand(self, *sizes: _int) -> Tensor:
         """`self` repeated along dims of size 1, and new ones in front, to `sizes`; -1 keeps one. As in PyTorch."""
     @overload
-    def expand(self, size: Sequence[_int], /) -> Tensor: ...
+    def expand(self, size: Sequence[_int]) -> Tensor: ...
 
     def expand_as(self, other: Tensor) -> Tensor:
         """`self` expanded to the shape of `other`. As `torch.Tensor.expand_as`."""
@@ -1262,7 +1262,7 @@ class TensorMethods:
 
     @property
     def mT(self) -> Tensor:
-        """The last two dims exchanged. As `torch.Tensor.mT`. RuntimeError for fewer than two dims."""
+        """The last two dims exchanged. As `torch.Tensor.mT`. RuntimeError for a vector; a number as it is, deprecated."""
 
     def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
         """Replace each element by `callable(element, element of x, element of y)`; slow. As `torch.Tensor.map2_`."""
@@ -1620,7 +1620,7 @@ class TensorMethods:
     def repeat(self, *repeats: _int) -> Tensor:
         """`self` tiled `repeats` times along each dim, new dims in front. As `torch.Tensor.repeat`."""
     @overload
-    def repeat(self, repeats: Sequence[_int], /) -> Tensor: ...
+    def repeat(self, repeats: Sequence[_int]) -> Tensor: ...
 
     def repeat_interleave(self, repeats: _int | Tensor, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
         """Each slice along `dim` (each element, if None) `repeats` times in a row. As `torch.repeat_interleave`.
@@ -1644,7 +1644,7 @@ class TensorMethods:
         New elements are not initialized (here they are zero). RuntimeError for a tensor that requires grad.
         """
     @overload
-    def resize_(self, sizes: Sequence[_int], /, *, memory_format: memory_format | None = None) -> Tensor: ...
+    def resize_(self, size: Sequence[_int], *, memory_format: memory_format | None = None) -> Tensor: ...
 
     def resize_as_(self, the_template: Tensor, memory_format: memory_format | None = None) -> Tensor:
         """`resize_` to the sizes of another tensor. As `torch.Tensor.resize_as_`."""
@@ -1950,7 +1950,7 @@ class TensorMethods:
     @overload
     def to(self, device: Device = None, dtype: dtype | None = None, non_blocking: _bool = False, copy: _bool = False, *, memory_format: memory_format | None = None) -> Tensor: ...
     @overload
-    def to(self, other: Tensor, /, non_blocking: _bool = False, copy: _bool = False, *, memory_format: memory_format | None = None) -> Tensor: ...
+    def to(self, tensor: Tensor, non_blocking: _bool = False, copy: _bool = False, *, memory_format: memory_format | None = None) -> Tensor: ...
 
     def to_dense(self, dtype: dtype | None = None, *, masked_grad: _bool | None = None) -> Tensor:
         """The strided tensor of the same values; gradients flow to the elements that are stored. As in PyTorch."""
@@ -2080,10 +2080,10 @@ class TensorMethods:
     def unsafe_split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """`split_with_sizes`; each part may be written in place. As `torch.unsafe_split_with_sizes`."""
 
-    def unsqueeze(self, dim: _int, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+    def unsqueeze(self, dim: _int) -> Tensor:
         """With a dim of size 1 inserted at `dim`. As `torch.unsqueeze`."""
 
-    def unsqueeze_(self, dim: _int, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+    def unsqueeze_(self, dim: _int) -> Tensor:
         """In-place form of `unsqueeze`: `self` shows the same memory in that shape."""
 
     def untyped_storage(self) -> UntypedStorage:
@@ -2113,9 +2113,9 @@ class TensorMethods:
         RuntimeError where it cannot.
         """
     @overload
-    def view(self, shape: Sequence[_int], /) -> Tensor: ...
+    def view(self, size: Sequence[_int]) -> Tensor: ...
     @overload
-    def view(self, dtype: dtype, /) -> Tensor: ...
+    def view(self, dtype: dtype) -> Tensor: ...
 
     def view_as(self, other: Tensor) -> Tensor:
         """`self` viewed in the shape of `other`. As `torch.Tensor.view_as`."""

@@ -41,13 +41,13 @@ NO_TARGET = "to() received an invalid combination of arguments - got ({}), but e
 
 
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
-       memory_format: Any = None) -> Tensor:  # fmt: skip
+       memory_format: Any = None, tensor: Tensor | None = None) -> Tensor:  # fmt: skip
     """`self` in another dtype or on another device: `to(dtype)`, `to(device)`, `to(other)`. As `torch.Tensor.to`.
 
     Returns `self` itself if nothing changes and `copy` is False.
     """
     flags = []
-    for position, x in enumerate(args):
+    for position, x in enumerate(args if tensor is None else (tensor, *args)):
         if isinstance(x, (dtypes.dtype, type)):
             dtype = x
         elif isinstance(x, Tensor):

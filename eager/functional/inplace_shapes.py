@@ -44,12 +44,12 @@ def _reshaper(name: str, function: Callable[..., Tensor]) -> Callable[..., Tenso
     return method
 
 
-def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """Give `self` other sizes, over its own memory as far as that goes. As `torch.Tensor.resize_`.
 
     New elements are not initialized (here they are zero). RuntimeError for a tensor that requires grad.
     """
-    new = sizes_of(sizes)
+    new = sizes_of(sizes if size is None else (size,))
     if self._n is not None:
         raise RuntimeError("cannot resize variables that require grad")
     if min(new, default=0) < 0:

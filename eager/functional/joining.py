@@ -323,9 +323,10 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 
 @whole("RepeatBackward0")
-def repeat(self: Tensor, *repeats: Any) -> Tensor:
+def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     """`self` tiled `repeats` times along each dim, new dims in front. As `torch.Tensor.repeat`."""
-    shape, times = shape_of(self, "repeat"), sizes_of(repeats, "repeat(): argument 'repeats'")
+    counts = counts if repeats is None else (repeats,)
+    shape, times = shape_of(self, "repeat"), sizes_of(counts, "repeat(): argument 'repeats'")
     if len(times) < len(shape):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     shape = (1,) * (len(times) - len(shape)) + tuple(shape)

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from eager.core.dtypes import Size, dtype
+from eager.core import dtypes
+from eager.core.dtypes import Size
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.core.views import base_of, not_a_view
+from eager.core.warned import warn_once
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, named, whole
 from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, no_overload, shape_of, sizes_of
@@ -34,12 +36,14 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     return result
 
 
-def view(self: Tensor, *shape: Any) -> Tensor:
+def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """As `reshape`, but always shares memory; of a dtype, the bytes as it. As `torch.Tensor.view`.
 
     RuntimeError where it cannot.
     """
-    if len(shape) == 1 and isinstance(shape[0], dtype):
+    if dtype is not None or size is not None:
+        shape = (dtype if size is None else size,)
+    if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         return view_dtype(self, shape[0])
     new = inferred_shape(sizes_of(shape, "view(): argument 'size'"), math.prod(self._d.shape))
     array = self._d
@@ -114,10 +118,10 @@ def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     return named(result, f"SqueezeBackward{0 if dim is None else 1 if isinstance(dim, int) else 2}")
 
 
-def unsqueeze(input: Tensor, dim: int, *, axis: Any = None) -> Tensor:
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a dim of size 1 inserted at `dim`. As `torch.unsqueeze`."""
     shape = shape_of(input, "unsqueeze")
-    at = axis_of(dim if axis is None else axis, len(shape) + 1)
+    at = axis_of(dim, len(shape) + 1)
     return named(E.reshape(input, shape=(*shape[:at], 1, *shape[at:])), "UnsqueezeBackward0")
 
 
@@ -149,13 +153,27 @@ def t(input: Tensor) -> Tensor:
     return named(E.permute(input, dims=(1, 0) if ndim == 2 else ALL_AXES[ndim]), "TBackward0")
 
 
+T_OF_MANY = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+    "error in a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - "
+    "1, -1, -1))` to reverse the dimensions of a tensor."
+)
+T_OF_SCALAR = "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
+MT_OF_SCALAR = "Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases."
+
+
 def reversed_dims(self: Tensor) -> Tensor:
-    """The dims in reverse order. As `torch.Tensor.T`."""
+    """The dims in reverse order. As `torch.Tensor.T`, with its warning for what is no matrix."""
+    if len(self._d.shape) != 2:
+        warn_once(T_OF_SCALAR if not self._d.shape else T_OF_MANY)
     return E.permute(self, dims=ALL_AXES[len(self._d.shape)][::-1])
 
 
 def matrix_transpose(self: Tensor) -> Tensor:
-    """The last two dims exchanged. As `torch.Tensor.mT`. RuntimeError for fewer than two dims."""
+    """The last two dims exchanged. As `torch.Tensor.mT`. RuntimeError for a vector; a number as it is, deprecated."""
+    if not self._d.shape:
+        warn_once(MT_OF_SCALAR)
+        return self
     if len(self._d.shape) < 2:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got {len(self._d.shape)}-D tensor."
@@ -188,9 +206,9 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     return E.permute(input, dims=tuple(moved[i] if i in moved else next(rest) for i in range(ndim)))
 
 
-def expand(self: Tensor, *sizes: Any) -> Tensor:
+def expand(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
     """`self` repeated along dims of size 1, and new ones in front, to `sizes`; -1 keeps one. As in PyTorch."""
-    shape, new = shape_of(self, "expand"), sizes_of(sizes, "expand(): argument 'size'")
+    shape, new = shape_of(self, "expand"), sizes_of(sizes if size is None else (size,), "expand(): argument 'size'")
     extra = len(new) - len(shape)
     if -1 in new:
         for i, n in enumerate(new[: max(extra, 0)]):

@@ -170,24 +170,24 @@ def zero_(self: Tensor) -> Tensor:
     return hooks["zero"](self) if is_sparse(self) else _filled(self, 0, "zero")
 
 
-def copy_(self: Tensor, src: Tensor, non_blocking: bool = False, *, _name: str = "copy") -> Tensor:
-    """Write `src`, broadcast and cast, into `self`. As `torch.Tensor.copy_`. RuntimeError if it does not broadcast."""
-    source, target = shape_of(src, "copy_", "other"), self._d.shape
+def copy_(self: Tensor, other: Tensor, non_blocking: bool = False, *, _name: str = "copy") -> Tensor:
+    """Write `other`, broadcast and cast, into `self`. RuntimeError if it does not broadcast. As `Tensor.copy_`."""
+    source, target = shape_of(other, "copy_", "other"), self._d.shape
     check_in_place(self)
     _check_expands(source, target)
-    recorded = grad_enabled() and (self._n is not None or src._n is not None)
-    if is_sparse(self) or is_sparse(src):
-        return assign(self, src, _name)
-    if is_elsewhere(src) and not is_meta(src):
-        src = transferred(src, self.device)
+    recorded = grad_enabled() and (self._n is not None or other._n is not None)
+    if is_sparse(self) or is_sparse(other):
+        return assign(self, other, _name)
+    if is_elsewhere(other) and not is_meta(other):
+        other = transferred(other, self.device)
     if on_arrays(self) and not recorded:
         array = self._writable()
-        np.copyto(array, src._array(), casting="unsafe")
+        np.copyto(array, other._array(), casting="unsafe")
         note_write(array)
         return self
-    if not is_elsewhere(src) and is_placed(self):
-        src = transferred(src, self.device)
-    return assign(self, _copied(src, tuple(target), self._dtype()), _name)
+    if not is_elsewhere(other) and is_placed(self):
+        other = transferred(other, self.device)
+    return assign(self, _copied(other, tuple(target), self._dtype()), _name)
 
 
 def _check_expands(shape: tuple[int, ...], target: tuple[int, ...]) -> None:

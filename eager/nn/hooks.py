@@ -29,6 +29,13 @@ class HookTable(OrderedDict[int, Hook]):
             self.move_to_end(handle.id, last=False)
         return handle
 
+    def functions(self) -> OrderedDict[int, Any]:
+        """The callables alone, as PyTorch's tables have them; the same dict each time."""
+        made: OrderedDict[int, Any] = self.__dict__.setdefault("_functions", OrderedDict())
+        made.clear()
+        made.update((number, hook.function) for number, hook in self.items())
+        return made
+
 
 @final
 class RemovableHandle:
@@ -42,14 +49,19 @@ class RemovableHandle:
         """Forget the hook; nothing happens the second time."""
         table = self._table()
         if table is not None:
-            table.pop(self.id, None)
+            getattr(table, "successor", table).pop(self.id, None)
 
     def __getstate__(self) -> tuple[HookTable | None, int]:
         return self._table(), self.id
 
-    def __setstate__(self, kept: tuple[HookTable | None, int]) -> None:
-        table, self.id = kept
-        self._table = weakref.ref(HookTable() if table is None else table)
+    def __setstate__(self, kept: Any) -> None:
+        table, self.id, *_ = kept
+        table = HookTable() if table is None else table
+        self._table = weakref.ref(table) if isinstance(table, HookTable) else lambda: table
+
+    def _as_pytorch_has_it(self, state: Any) -> Any:
+        table, number = state
+        return OrderedDict() if table is None else table.functions(), number
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -60,4 +72,7 @@ class RemovableHandle:
 
 def hooks_of(module: Any, kind: str) -> HookTable:
     """The module's own table of hooks of one kind; the class has an empty one, so that modules are made fast."""
-    return module.__dict__.setdefault(kind, HookTable())
+    table = module.__dict__.setdefault(kind, HookTable())
+    if not isinstance(table, HookTable):  # from a pickle of PyTorch
+        table = module.__dict__[kind] = HookTable((number, Hook(function)) for number, function in table.items())
+    return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
+from eager.core import homes
 from eager.core.tensor import Parameter, Tensor
 from eager.nn.buffer import Buffer
 from eager.nn.calling import Called
@@ -18,7 +19,8 @@ def typename(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"torch.{torch_name(value._dtype())}Tensor"
     kind = value if isinstance(value, type) else type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    module, name = homes.pytorch_name(kind) if homes.is_ours(kind.__module__) else (kind.__module__, kind.__qualname__)
+    return name if module == "builtins" else f"{module}.{name}"
 
 
 MOST_ROWS = 60  # layers that a notebook shows
@@ -34,7 +36,7 @@ class Module(Called, Saved, Converted):
         fields["training"] = True
         fields["_parameters"] = {}
         fields["_buffers"] = {}
-        fields["_non_persistent"] = set()
+        fields["_non_persistent_buffers_set"] = set()
         fields["_modules"] = {}
 
     def forward(self, *inputs: Any, **keywords: Any) -> Any:
@@ -71,7 +73,7 @@ class Module(Called, Saved, Converted):
         else:
             fields[kind][name] = value
         if kind != "_buffers":
-            fields["_non_persistent"].discard(name)
+            fields["_non_persistent_buffers_set"].discard(name)
 
     def _table_for(self, name: str, value: Any) -> str | None:
         """The table that an assignment goes to, or None for a plain attribute. Raises PyTorch's errors."""
@@ -110,7 +112,7 @@ class Module(Called, Saved, Converted):
         for table in (self._parameters, self._buffers, self._modules):
             if name in table:
                 del table[name]
-                self._non_persistent.discard(name)
+                self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
 
@@ -154,7 +156,7 @@ class Module(Called, Saved, Converted):
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
         self._buffers[name] = tensor
-        (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a submodule under `name`."""

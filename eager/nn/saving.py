@@ -15,6 +15,7 @@ from eager.engine.inplace import assign as write
 from eager.engine.language import E
 from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of
 from eager.nn.parameter import is_lazy
+from eager.nn.pickled import from_pytorch_form, in_pytorch_form
 
 EXTRA_STATE = "_extra_state"
 NO_EXTRA_STATE = (
@@ -52,11 +53,11 @@ class Saved:
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
-    _non_persistent: set[str]
-    _state_hooks = HookTable()
-    _state_pre_hooks = HookTable()
-    _load_hooks = HookTable()
-    _load_pre_hooks = HookTable()
+    _non_persistent_buffers_set: set[str]
+    _state_dict_hooks = HookTable()
+    _state_dict_pre_hooks = HookTable()
+    _load_state_dict_post_hooks = HookTable()
+    _load_state_dict_pre_hooks = HookTable()
 
     def _own_state(self) -> dict[str, dict[str, Any]]:
         """name -> the table it is in, for parameters and persistent buffers."""
@@ -64,7 +65,7 @@ class Saved:
             name: table
             for table in (self._parameters, self._buffers)
             for name, value in table.items()
-            if value is not None and name not in self._non_persistent
+            if value is not None and name not in self._non_persistent_buffers_set
         }
 
     def get_extra_state(self) -> Any:
@@ -95,13 +96,13 @@ class Saved:
         metadata = {"version": self._version}
         if hasattr(found, "_metadata"):
             found._metadata[prefix[:-1]] = metadata
-        for hook in list(self._state_pre_hooks.values()):
+        for hook in list(self._state_dict_pre_hooks.values()):
             hook.function(self, prefix, keep_vars)
         self._save_to_state_dict(found, prefix, keep_vars)
         for name, child in self._modules.items():
             if child is not None:
                 child.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in list(self._state_hooks.values()):
+        for hook in list(self._state_dict_hooks.values()):
             found = hook.function(self, found, prefix, metadata) or found
         return found
 
@@ -160,13 +161,13 @@ class Saved:
             if assign:
                 local["assign_to_params_buffers"] = True
             arguments = (values, prefix, local, True, missing, unexpected, errors)
-            for hook in list(module._load_pre_hooks.values()):
+            for hook in list(module._load_state_dict_pre_hooks.values()):
                 hook.function(*((module, *arguments) if hook.with_kwargs else arguments))
             module._load_from_state_dict(*arguments)
             for name, child in module._modules.items():
                 if child is not None:
                     visit(child, f"{prefix}{name}.")
-            for hook in list(module._load_hooks.values()):
+            for hook in list(module._load_state_dict_post_hooks.values()):
                 after.append(lambda hook=hook: hook.function(module, result))
 
         with _collecting() as copies:
@@ -188,24 +189,35 @@ class Saved:
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after this module's state has been collected."""
-        return hooks_of(self, "_state_hooks").register(Hook(hook))
+        return hooks_of(self, "_state_dict_hooks").register(Hook(hook))
 
     _register_state_dict_hook = register_state_dict_post_hook
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before this module's state is collected."""
-        return hooks_of(self, "_state_pre_hooks").register(Hook(hook))
+        return hooks_of(self, "_state_dict_pre_hooks").register(Hook(hook))
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` before loading."""
-        return hooks_of(self, "_load_pre_hooks").register(Hook(hook, with_kwargs=True))
+        return hooks_of(self, "_load_state_dict_pre_hooks").register(Hook(hook, with_kwargs=True))
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> Any:
-        return hooks_of(self, "_load_pre_hooks").register(Hook(hook, with_kwargs=with_module))
+        return hooks_of(self, "_load_state_dict_pre_hooks").register(Hook(hook, with_kwargs=with_module))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after loading."""
-        return hooks_of(self, "_load_hooks").register(Hook(hook))
+        return hooks_of(self, "_load_state_dict_post_hooks").register(Hook(hook))
+
+    # --- pickles
+
+    def _as_pytorch_has_it(self, state: Any) -> Any:
+        """`state`, what `pickle` keeps of the module, with its hooks as a module of PyTorch has them."""
+        return in_pytorch_form(self, state)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what `pickle` has kept of a module, of PyTorch or from here."""
+        self.__dict__.update(from_pytorch_form(state))
+        self.__dict__.setdefault("_non_persistent_buffers_set", set())
 
 
 @contextmanager

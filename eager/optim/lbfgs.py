@@ -38,6 +38,14 @@ class LBFGS(Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params: list[Any] = self.param_groups[0]["params"]
 
+    def _as_pytorch_has_it(self, state: Any) -> Any:
+        state = super()._as_pytorch_has_it(state)
+        return {**state, "_numel_cache": None} if isinstance(state, dict) else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._params = self.param_groups[0]["params"]  # PyTorch's pickles lack it
+
     def _gradient(self) -> Any:
         """The gradients of all parameters in one row."""
         return cat([parts(zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in self._params])

@@ -208,6 +208,17 @@ class Optimizer:
                 else:
                     clear_gradient(parameter, False)
 
+    # --- pickles
+
+    def _as_pytorch_has_it(self, state: Any) -> Any:
+        """`state`, what `pickle` keeps of the optimizer, as one of PyTorch has it: without hooks."""
+        return {name: value for name, value in state.items() if name != "_tables"} if isinstance(state, dict) else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what `pickle` has kept of an optimizer, of PyTorch or from here."""
+        self.__dict__.update(state)
+        self.__dict__.setdefault("_tables", {})
+
     # --- hooks
 
     def _hooks(self, kind: str) -> list[Callable[..., Any]]:

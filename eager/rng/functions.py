@@ -46,11 +46,12 @@ PERMUTED = {"Half": 2**11 + 1, "Float": 2**24 + 1, "Double": 2**53 + 1}
 
 
 def rand(
-    *size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    *sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1), of shape `size`. As `torch.rand`."""
-    shape, kind = asked_shape("rand", size), float_dtype(dtype, "check_uniform_bounds", out)
+    shape = asked_shape("rand", sizes if size is None else (size,))
+    kind = float_dtype(dtype, "check_uniform_bounds", out)
     source = source_of(generator, device)
     return finished(
         sample(lambda shape: source.uniform(shape, kind), shape, kind, source, device=device), out, requires_grad
@@ -58,11 +59,11 @@ def rand(
 
 
 def randn(
-    *size: Any, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    *sizes: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Standard normal numbers, of shape `size`. As `torch.randn`."""
-    shape, kind = asked_shape("randn", size), float_dtype(dtype, "normal_kernel_cpu", out)
+    shape, kind = asked_shape("randn", sizes if size is None else (size,)), float_dtype(dtype, "normal_kernel_cpu", out)
     source = source_of(generator, device)
     return finished(
         sample(lambda shape: source.normal(shape, kind), shape, kind, source, device=device), out, requires_grad

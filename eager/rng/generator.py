@@ -216,6 +216,10 @@ class Generator:
         """A new generator that will draw the same numbers."""
         return Generator(self.device).set_state(self.get_state())
 
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        """Take what PyTorch pickles: (seed, offset, state)."""
+        self.set_state(state[2])
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.get_state(), str(self.device))
 

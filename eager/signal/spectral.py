@@ -10,6 +10,7 @@ import numpy as np
 
 from eager.core import dtypes
 from eager.core.tensor import Tensor
+from eager.core.warned import warn_once
 from eager.engine.language import E
 from eager.functional.arguments import shape_of
 from eager.functional.buffers import finished
@@ -19,6 +20,12 @@ from eager.nn.functional import pad
 from eager.signal.windows import kaiser_values
 from graphc.ops.dtypes import complex_of, default_float, is_inexact
 from graphc.ops.rules import C_NAMES, SHORT_NAMES, torch_name
+
+NO_WINDOW = (
+    "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other "
+    "windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress "
+    "this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
+)
 
 # --- windows, periodic by default; computed in the window's own dtype
 
@@ -137,6 +144,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
          align_to_window: bool | None = None) -> Tensor:  # fmt: skip
     """Fourier transforms of overlapping frames of input (L) or (B, L): (B, frequencies, frames). As `torch.stft`."""
     shape = shape_of(input, "stft")
+    if window is None:
+        warn_once(NO_WINDOW)
     if center:
         extended = E.reshape(input, shape=(1,) * max(3 - len(shape), 0) + tuple(shape))
         extended = pad(extended, (n_fft // 2, n_fft // 2), pad_mode)

@@ -8,6 +8,7 @@ from typing import Any, final
 from eager.core.missing import MissingMethod
 from eager.core.tensor import Tensor
 from eager.surface import names
+from eager.surface.deprecations import offered
 from eager.surface.entries import METHODS, PROPERTIES, found
 
 
@@ -30,7 +31,7 @@ class _Later:
 def install() -> None:
     """Give Tensor what the tables say. Some replace the plain forms that `eager.surface.operators` gives."""
     for name, where in METHODS.items():
-        setattr(Tensor, name, _Later(name, lambda where=where: found(*where)))
+        setattr(Tensor, name, _Later(name, lambda name=name, where=where: offered(name, found(*where))))
     for name, where in PROPERTIES.items():
         setattr(Tensor, name, _Later(name, lambda where=where: property(found(*where))))
     for name, target in names.ALIASES.items():

@@ -9,6 +9,7 @@ from eager.core.dtypes import type_name
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.surface import names, operators
+from eager.surface.deprecations import offered
 from eager.surface.entries import FUNCTIONS, found
 from graphc.ops import BUILT_IN
 
@@ -40,7 +41,7 @@ def is_fixed(name: str) -> bool:
 
 def _of_table(name: str) -> Any:
     """A function of the tables, with `out` if its entry says so."""
-    function = found(*FUNCTIONS[name])
+    function = offered(name, found(*FUNCTIONS[name]))
     if name in _WITH_OUT:
         from eager.functional.outputs import with_out
 

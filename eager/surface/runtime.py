@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from eager.core import warned
 from eager.core.devices import CPU, check_device, default_device, device, set_default
 from graphc.ops.threads import number_of_threads, set_number_of_threads
 
@@ -16,7 +17,6 @@ BAD_PRECISION = (
 
 _deterministic = 0  # a value of MODES
 _precision = "highest"
-_warns_always = False
 
 
 def get_num_threads() -> int:
@@ -52,16 +52,15 @@ def set_num_interop_threads(num: int) -> None:
 
 
 def set_warn_always(b: bool) -> None:
-    """Note whether warnings are to be given each time; Python's filters decide that. As `torch.set_warn_always`."""
-    global _warns_always
+    """Give warnings each time that PyTorch gives once in a process, or not. As `torch.set_warn_always`."""
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    _warns_always = b
+    warned.always[0] = b
 
 
 def is_warn_always_enabled() -> bool:
     """What was set by `set_warn_always`."""
-    return _warns_always
+    return warned.always[0]
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

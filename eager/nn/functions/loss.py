@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,12 @@ __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss",
     "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
 ]  # fmt: skip
+
+KL_MEAN = (
+    "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by "
+    "the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as "
+    "'batchmean' in the next major release."
+)
 
 
 def _weighted(losses: Tensor, weight: Tensor | None, reduction: str, node: str, since: int) -> Tensor:
@@ -106,6 +113,13 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
            log_target: bool = False) -> Tensor:  # fmt: skip
     """target * (log(target) - input), `input` in log space. As `torch.nn.functional.kl_div` (with "batchmean")."""
     reduction = chosen_reduction(size_average, reduce, reduction)
+    if reduction == "mean":
+        warnings.warn(KL_MEAN, UserWarning, stacklevel=2)
+    return divergence(input, target, reduction, log_target)
+
+
+def divergence(input: Tensor, target: Tensor, reduction: str, log_target: bool) -> Tensor:
+    """`kl_div` without its warning."""
     if reduction != "batchmean":
         check_reduction(reduction)
     for t in (input, target):

@@ -158,7 +158,7 @@ def binary_cross_entropy_with_logits(
 
 def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
     """As `torch.kl_div`; see `nn.functional.kl_div`."""
-    return loss.kl_div(input, target, reduction=_reduction(reduction), log_target=log_target)
+    return loss.divergence(input, target, _reduction(reduction), log_target)
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:

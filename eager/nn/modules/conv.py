@@ -48,6 +48,8 @@ class _ConvNd(Layer):
         for name in ("kernel_size", "stride", "padding", "dilation", "output_padding"):
             value = getattr(self, name)
             setattr(self, name, value if isinstance(value, str) else repeated(value, rank))
+        self.transposed = type(self).transposed  # what PyTorch finds in a pickle of it
+        self._reversed_padding_repeated_twice = self._borders()
         inner, outer = self.in_channels, self.out_channels
         channels = (inner, outer // groups) if self.transposed else (outer, inner // groups)
         add_parameters(
@@ -55,6 +57,17 @@ class _ConvNd(Layer):
             bias=(outer,) if arguments["bias"] else None,
         )  # fmt: skip
         self.reset_parameters()
+
+    def _borders(self) -> list[int]:
+        """`padding` as `F.pad` takes it: last dimension first, both ends."""
+        ends: list[int] = []
+        for p, d, k in zip(
+            repeated(0, self.rank) if isinstance(self.padding, str) else self.padding, self.dilation, self.kernel_size,
+            strict=True,
+        ):  # fmt: skip
+            total = d * (k - 1) if self.padding == "same" else 2 * p
+            ends = [total // 2, total - total // 2, *ends]
+        return ends
 
     def reset_parameters(self) -> None:
         """Draw new values: uniform in +-1 / sqrt(fan_in)."""
@@ -78,22 +91,11 @@ class _Conv(_ConvNd):
                  device: Any = None, dtype: Any = None):  # fmt: skip
         self._begin(locals())
 
-    def _borders(self) -> list[int]:
-        """`padding` as `F.pad` takes it: last dimension first, both ends."""
-        ends: list[int] = []
-        for p, d, k in zip(
-            repeated(self.padding if self.padding != "valid" else 0, self.rank) if self.padding != "same" else
-            self.kernel_size, self.dilation, self.kernel_size, strict=True,
-        ):  # fmt: skip
-            total = d * (k - 1) if self.padding == "same" else 2 * p
-            ends = [total // 2, total - total // 2, *ends]
-        return ends
-
     def forward(self, input: Tensor) -> Tensor:
         """(N, in_channels, *) or (in_channels, *) -> the same with out_channels and the output's sizes."""
         padding = self.padding
         if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self._borders(), self.padding_mode), 0
+            input, padding = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode), 0
         return self._function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 

@@ -61,12 +61,15 @@ class _AvgPool(Layer, shown=WINDOW):
 class AvgPool1d(_AvgPool, rank=1, function=F.avg_pool1d):
     """Average pooling of signals (N, C, L)."""
 
+    divisor_override = None
+
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                  count_include_pad: bool = True):  # fmt: skip
         super().__init__(
             repeated(kernel_size, 1), repeated(stride if stride is not None else kernel_size, 1), repeated(padding, 1),
             ceil_mode, count_include_pad,
         )  # fmt: skip
+        del self.__dict__["divisor_override"]
 
 
 AvgPool2d, AvgPool3d = of_each_rank(_AvgPool, "Average pooling of", "avg_pool", (2, 3))

@@ -73,7 +73,7 @@ class RNNBase(Layer):
         self.bias, self.dropout = bias, float(dropout)
         rows = GATES[mode.partition("_")[0]] * hidden_size
         directions, out = (2 if bidirectional else 1), proj_size or hidden_size
-        self._all_names: list[list[str]] = []
+        self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             width = input_size if layer == 0 else out * directions
             for suffix in ("", "_reverse")[:directions]:
@@ -85,13 +85,25 @@ class RNNBase(Layer):
                 names = [f"{name}_l{layer}{suffix}" for name in shapes]
                 for name, shape in zip(names, shapes.values(), strict=True):
                     self.register_parameter(name, new_parameter(shape, device, dtype))
-                self._all_names.append(names)
+                self._all_weights.append(names)
         self.reset_parameters()
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
         """The parameters of each layer and direction."""
-        return [[getattr(self, name) for name in names] for names in self._all_names]
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def _as_pytorch_has_it(self, state: Any) -> Any:
+        if not isinstance(state, dict):
+            return state
+        names = [name for names in self._all_weights for name in names]
+        flat = {"_flat_weights_names": names, "_flat_weights": [getattr(self, name) for name in names]}
+        return {**super()._as_pytorch_has_it(state), **flat}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for name in ("_flat_weights_names", "_flat_weights"):
+            self.__dict__.pop(name, None)
 
     def reset_parameters(self) -> None:
         """Draw new values."""
@@ -197,7 +209,7 @@ class RNNBase(Layer):
 
     def _weights(self, number: int) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor | None]:
         """w_ih, w_hh, b_ih, b_hh, w_hr of a layer and direction."""
-        w_ih, w_hh, *rest = (getattr(self, name) for name in self._all_names[number])
+        w_ih, w_hh, *rest = (getattr(self, name) for name in self._all_weights[number])
         b_ih, b_hh = rest[:2] if self.bias else (None, None)
         return w_ih, w_hh, b_ih, b_hh, rest[-1] if self.proj_size else None
 

@@ -82,7 +82,9 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(width, arguments["layer_norm_eps"], **options))
         for i in blocks:
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(arguments["activation"])
+        self.activation = kind = _activation(arguments["activation"])
+        if len(attentions) == 1:  # PyTorch's encoder layers ask for it
+            self.activation_relu_or_gelu = 1 if kind is F.relu else 2 if kind is F.gelu else 0
 
     def _through(self, x: Tensor, *blocks: tuple[Callable[[Tensor], Tensor], Module]) -> Tensor:
         for block, norm in blocks:

@@ -111,8 +111,8 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
             delattr(module, attribute)
         module.register_parameter(name, Parameter(weight.detach()))
         for table, function in (
-            (module._forward_pre_hooks, hook), (module._state_hooks, hook.note_version),
-            (module._load_pre_hooks, hook.take_old_form),
+            (module._forward_pre_hooks, hook), (module._state_dict_hooks, hook.note_version),
+            (module._load_state_dict_pre_hooks, hook.take_old_form),
         ):  # fmt: skip
             unhook(table, function)
         return module
