@@ -46,7 +46,7 @@ class PyTorchFileReader:
     """What reads a file's records in PyTorch. NotImplementedError for an instance: `torch.load` reads files."""
 
     def __init__(self, *args: Any):
-        raise NotImplementedError("PyTorchFileReader: torch.load(path, mmap=True) reads a file as far as it is used")
+        raise NotImplementedError("PyTorchFileReader: `torch.load` with mmap=True reads a file as far as it is used")
 
 
 explain(__name__)

@@ -15,6 +15,7 @@ from eager.core.tensor import Tensor
 from eager.distributed.tensor.dtensor import DTensor, is_distributed, on_one_device, one_device
 from graphc.capture import capture
 from graphc.capture.sources import Captured
+from graphc.capture.state.environment import Environment
 from graphc.capture.tree import map_tensors, tensors_of
 
 COPIES = "{name}: devices that have the same part of it have different values: stale or made apart is that of {where}"
@@ -46,7 +47,7 @@ def found(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
         return []  # there never was one
     tensors = [*tensors_of(args), *tensors_of(kwargs)]
     try:
-        sources = capture(fn, args, kwargs).sources
+        sources = capture(fn, args, kwargs, environment=Environment(fn, args, kwargs)).sources  # which undoes all
     except Exception:  # which the modes find, and compare
         sources = ()
     tensors += [s.tensor for s in sources if isinstance(s, Captured)]

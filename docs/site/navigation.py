@@ -5,14 +5,24 @@ from __future__ import annotations
 TUTORIALS = ["first-model", "reading-a-graph", "linear-algebra", "loops-and-scan", "numerical-bugs", "from-pytorch"]
 
 GUIDES = {
-    "Write programs": ["programs", "running", "checkpoints", "amp", "distributions", "devices", "distributed"],
+    "Write programs": [
+        "programs",
+        "running",
+        "checkpoints",
+        "amp",
+        "distributions",
+        "sparse",
+        "devices",
+        "dtensor",
+        "distributed",
+    ],
     "Compile": ["compile", "graphs", "facts", "optimizing", "memory", "sharding"],
     "Compare": ["compare", "verdicts", "benchmarks", "findings"],
     "Look up": ["ops", "extending"],
 }
 INTERNALS = [
-    "eager", "values", "capture", "control-flow", "programs", "calls", "graphs", "algebra", "explaining", "audit", "memory",
-    "compare", "guarantees", "tests",
+    "eager", "values", "capture", "control-flow", "programs", "calls", "graphs", "algebra", "explaining", "audit",
+    "memory", "compare", "guarantees", "tests",
 ]  # fmt: skip
 
 GALLERY = ["report", "explanation", "graph", "charts", "memory"]

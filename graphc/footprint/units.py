@@ -16,6 +16,7 @@ from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import ITEM
 from graphc.ops import OPS, Trait
 from graphc.ops.dtypes import is_inexact
+from graphc.ops.spec import MANY
 
 _MATMUL = OPS["matmul"]
 
@@ -196,6 +197,8 @@ def is_loop(node: Node, nodes: Mapping[int, Node]) -> bool:
     """Whether XLA can compute an element of the result where it is read."""
     op = node.op
     if op.impure or op.several or op.flops is not None:
+        return False
+    if op.traits & Trait.BRANCHES and is_inexact(node.dtype) and node.size >= MANY:
         return False
     if op.pointwise or op.view or not node.inputs:
         return True

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-LONG = 2**12  # elements, from which vectors pay
+from graphc.ops.spec import MANY
 
 
 class _Precision(NamedTuple):
@@ -52,7 +52,7 @@ _PRECISIONS = {np.dtype(np.float32): _SINGLE, np.dtype(np.float64): _DOUBLE}
 
 
 def _on_cpu(x: Any, here: Callable[..., Any], there: Callable[..., Any], *more: Any) -> Any:
-    if x.dtype not in _PRECISIONS or x.size < LONG:
+    if x.dtype not in _PRECISIONS or x.size < MANY:
         return there(x, *more)
     return lax.platform_dependent(x, *more, cpu=here, default=there)
 

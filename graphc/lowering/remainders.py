@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-LONG = 2**12  # elements, from which vectors pay
+from graphc.ops.spec import MANY
+
 _FOUND = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -54,7 +55,7 @@ def _(primals: Any, tangents: Any) -> Any:
 
 def fmod(x: Any, y: Any) -> Any:
     x, y = jnp.broadcast_arrays(x, y)
-    return jnp.fmod(x, y) if x.dtype not in _FOUND or x.size < LONG else _fmod(x, y)
+    return jnp.fmod(x, y) if x.dtype not in _FOUND or x.size < MANY else _fmod(x, y)
 
 
 def remainder(x: Any, y: Any) -> Any:

@@ -133,7 +133,7 @@ ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError", whole
 floor_divide = op("floor_divide", "input other", doc="input / other, rounded down.",
                   impl="floor_divide", numpy=blocks.floor_divide, rule=pointwise_no_bool, check=ZERO_DIVISION,
                   cpu_name="div_floor_cpu",
-                  traits=Trait.ORDERS, vjp=dict(input=lambda F, g: g * 0, other=lambda F, g: g * 0),
+                  traits=Trait.ORDERS | Trait.BRANCHES, vjp=dict(input=lambda F, g: g * 0, other=lambda F, g: g * 0),
                   domain=((-3.0, 3.0), (0.7, 1.9)), ref=Each(scalars.floor_divide),
                   slopes=dict(input=Each(scalars.NOTHING), other=Each(scalars.NOTHING)))  # fmt: skip
 
@@ -151,7 +151,7 @@ remainder = op(
     impl=_remainder,
     numpy=blocks.remainder,
     rule=pointwise_no_bool._replace(scalars="one"),
-    traits=Trait.ORDERS,
+    traits=Trait.ORDERS | Trait.BRANCHES,
     rounding=ARITHMETIC,
     label="RemainderBackward1",
     overloads={"fs": "RemainderBackward0"},
@@ -322,13 +322,13 @@ log1p = op("log1p", "input", doc="log(1 + input), exact near 0.",
 # --- trigonometry
 
 sin = op("sin", "input", doc="The sine of radians.",
-         impl="sin", rule=pointwise_float, rounding=Rounding(1.0), ref="math.sin",
+         impl="sin", rule=pointwise_float, rounding=Rounding(1.0), ref="math.sin", traits=Trait.BRANCHES,
          vjp=dict(input=lambda F, g, input: g * F.cos(input)))  # fmt: skip
 cos = op("cos", "input", doc="The cosine of radians.",
-         impl="cos", rule=pointwise_float, rounding=Rounding(1.0), ref="math.cos",
+         impl="cos", rule=pointwise_float, rounding=Rounding(1.0), ref="math.cos", traits=Trait.BRANCHES,
          vjp=dict(input=lambda F, g, input: -g * F.sin(input)))  # fmt: skip
 tan = op("tan", "input", doc="The tangent of radians.",
-         impl="tan", rule=pointwise_float, domain=(-1.2, 1.2), ref="math.tan",
+         impl="tan", rule=pointwise_float, domain=(-1.2, 1.2), ref="math.tan", traits=Trait.BRANCHES,
          vjp=dict(input=lambda F, g, r: g * (1 + r * r)))  # fmt: skip
 asin = op("asin", "input", doc="The inverse sine, in [-pi/2, pi/2].",
           impl="arcsin", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.asin",

@@ -24,6 +24,9 @@ from graphc.ops.rounding import Rounding
 P = ParamSpec("P")
 
 
+MANY = 2**12  # elements, from which vectors pay for a question about all of them
+
+
 class Trait(enum.Flag):
     """Algebraic facts about an op. Passes ask for these, never for names."""
 
@@ -46,6 +49,7 @@ class Trait(enum.Flag):
     LITERAL = enum.auto()  # holds numbers among its parameters
     COMMUNICATES = enum.auto()  # waits for other processes, which do the same in the same order
     BITS = enum.auto()  # what it computes depends on how its operands are represented: on the sign of nan, on bytes
+    BRANCHES = enum.auto()  # of `MANY` floats, XLA's program asks first which way to take: it is no part of a loop
 
 
 class Rule(NamedTuple):

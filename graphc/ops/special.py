@@ -92,7 +92,8 @@ nextafter = op("nextafter", "input other", doc="The next number after `input` to
                vjp=dict(input=lambda F, g, input, other: F.where(input == other, 0, g),
                         other=lambda F, g: g * 0))  # fmt: skip
 fmod = op("fmod", "input other", doc="input modulo other, with the sign of `input`.",
-          impl="fmod", numpy=blocks.fmod, rule=pointwise_no_bool._replace(scalars="last"), traits=ORDERS,
+          impl="fmod", numpy=blocks.fmod, rule=pointwise_no_bool._replace(scalars="last"),
+          traits=ORDERS | Trait.BRANCHES,
           check=ZERO_DIVISION, label="FmodBackward1", overloads={"fs": "FmodBackward0"},
           domain=((0.1, 0.9), (1.1, 1.9)), ref=Each(scalars.truncated_remainder),
           slopes=dict(input=Each(scalars.given), other=Each(scalars.truncated_slope)),

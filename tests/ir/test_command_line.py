@@ -46,7 +46,7 @@ def test_export_writes_every_format(to: str, saved: str, tmp_path: Path):
     data = (tmp_path / "out").read_bytes()
     if to == "svg":
         ElementTree.fromstring(data)
-    expected = {"html": b"<!DOCTYPE html>", "dot": b'digraph "loss"', "jax": b"import jax", "stablehlo": b"@main",
+    expected = {"html": b"<!doctype html>", "dot": b'digraph "loss"', "jax": b"import jax", "stablehlo": b"@main",
                 "tensorboard": b"matmul", "text": b"def loss", "svg": b"matmul"}  # fmt: skip
     assert expected[to] in data
 
