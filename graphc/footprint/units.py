@@ -130,7 +130,7 @@ class Units:
             seen.add(i)
             if i in self._needed:
                 reads[i] = None
-                if node.op.pointwise and not _flattened(self._nodes[i], self._nodes):
+                if node.op.pointwise and not _branches(node) and not _flattened(self._nodes[i], self._nodes):
                     over.add(i)
             else:
                 stack.extend(reversed(self._nodes[i].inputs))
@@ -193,12 +193,17 @@ def _flattened(node: Node, nodes: Mapping[int, Node]) -> bool:
     return is_product(node) and node.aval.ndim > 2 and nodes[node.inputs[-1]].aval.ndim <= 2
 
 
+def _branches(node: Node) -> bool:
+    """Whether XLA asks all elements which way to compute `node`, and has the operands and the result in memory."""
+    return bool(node.op.traits & Trait.BRANCHES) and is_inexact(node.dtype) and node.size >= MANY
+
+
 def is_loop(node: Node, nodes: Mapping[int, Node]) -> bool:
     """Whether XLA can compute an element of the result where it is read."""
     op = node.op
     if op.impure or op.several or op.flops is not None:
         return False
-    if op.traits & Trait.BRANCHES and is_inexact(node.dtype) and node.size >= MANY:
+    if _branches(node):
         return False
     if op.pointwise or op.view or not node.inputs:
         return True
