@@ -23,8 +23,8 @@ class Bounds(NamedTuple):
     enough: float = 0.9
     worth: float = 0.002
     hopeful: float = 0.92
-    tries: int = 4
-    work: int = 150_000
+    tries: int = 12
+    work: int = 160_000
     attempt: int = 100_000
 
 
