@@ -27,10 +27,10 @@ from jax.sharding import PartitionSpec as Spec  # noqa: E402
 import eager as torch  # noqa: E402
 import graphc  # noqa: E402
 from graphc.sharding import P, compiled, total  # noqa: E402
-from tests.sharding.models import DEEP, HEADS, QUICK, Case  # noqa: E402
+from tests.sharding.models import DEEP, HEADS, MOMENTUM, QUICK, RATE, Case, step_of  # noqa: E402
 from timing import interleaved, row  # noqa: E402
 
-RATE, MOMENTUM, STEPS = 0.1, 0.9, 5
+STEPS = 5
 Parameters = dict[str, jax.Array]
 Specs = dict[str, Spec]
 
@@ -122,17 +122,8 @@ def ours(case: Case, scale: int) -> Side:
     """As the tests of sharding train it."""
     model, a, b = start(case, scale)
     case.placed(model)
-    optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
-
-    def step(x: Any, y: Any) -> Any:
-        optimizer.zero_grad()
-        loss = ((model(x) - y) ** 2).mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-
     settings: dict[str, Any] = {"mesh": case.mesh, "in_shardings": P("data")}
-    run = graphc.compile(step, **settings, state_shardings=case.rules)
+    run = graphc.compile(step_of(model), **settings, state_shardings=case.rules)
     onto = graphc.compile(lambda x, y: (x + 0, y + 0), **settings, out_shardings=P("data"))
     x, y = onto(torch.from_numpy(a), torch.from_numpy(b))
     return Side(lambda: run(x, y).item(), lambda: run._last().runner.forward.hlo)

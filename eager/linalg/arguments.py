@@ -16,6 +16,7 @@ from eager.functional.gathering import numel
 from graphc.ops.dtypes import is_half, is_inexact
 from graphc.ops.matrices import adjoint
 from graphc.ops.rules import broadcast_shapes, torch_name
+from graphc.ops.solving import OTHER_DTYPE
 
 NOT_FLOATING = "{name}: Expected a floating point or complex tensor as input. Got {kind}"
 LOW_PRECISION = "{name}: Low precision dtypes not supported. Got {kind}"
@@ -67,10 +68,7 @@ def check_square(x: Tensor, name: str) -> tuple[int, ...]:
 def check_same_dtype(a: Tensor, b: Tensor, name: str) -> None:
     """Raise PyTorch's RuntimeError unless both have one dtype."""
     if a._dtype() != b._dtype():
-        raise RuntimeError(
-            f"{name}: Expected A and B to have the same dtype, but found A of type {torch_name(a._dtype())} and B of "
-            f"type {torch_name(b._dtype())} instead"
-        )
+        raise RuntimeError(OTHER_DTYPE.format(name, torch_name(a._dtype()), torch_name(b._dtype())))
 
 
 def expanded(x: Tensor, batch: tuple[int, ...]) -> Tensor:

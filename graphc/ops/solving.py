@@ -13,7 +13,7 @@ from graphc.ops.aval import Aval
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import FLOATING, columns, rows, square
 from graphc.ops.rounding import ELIMINATES, Rounding, largest, norm
-from graphc.ops.rules import accepting
+from graphc.ops.rules import accepting, torch_name
 from graphc.ops.samples import Definite, Regular, Sample
 from graphc.ops.spec import Check, Op, Rule, Trait, op
 from graphc.ops.threads import small_alone
@@ -93,9 +93,14 @@ def _regular(xp: Any, x: Any, *others: Any, checked: bool, asked: str) -> Any:
     return True if xp is np or not checked else xp.all(xp.linalg.slogdet(x)[0] != 0)
 
 
+OTHER_DTYPE = "{}: Expected A and B to have the same dtype, but found A of type {} and B of type {} instead"
+
+
 def _solution(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     x, y = avals
     square(op, avals, params)
+    if x.dtype != y.dtype:
+        raise RuntimeError(OTHER_DTYPE.format(op.name, torch_name(x.dtype), torch_name(y.dtype)))
     if x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-2]:
         raise RuntimeError(f"{op.name}: Incompatible shapes of A and B for the equation AX = B")
     return y

@@ -13,11 +13,9 @@ import eager as torch
 import graphc
 from eager import nn
 from eager.core import runtime
-from eager.core.tensor import Tensor
-from eager.engine.language import E
-from graphc.ops.dtypes import FLOAT64, is_inexact
 from tests.devices import test_memory as programs
 from tests.devices.test_memory import LOSSES, PROGRAMS, made, plain
+from tests.ops import elsewhere
 from tests.ops.cases import Case, by_op, every_case
 
 RTOL = 1e-9
@@ -26,39 +24,8 @@ SOME = set(  # the ops of which the quick suite runs a case
 )
 
 
-def run(case: Case, arrays: list[np.ndarray], device: str) -> tuple[list[Tensor], list[Any]]:
-    op, given = case.op, []
-    for k, array in enumerate(arrays):
-        t = torch.from_numpy(array.copy()).to(device)
-        given.append(t.requires_grad_() if is_inexact(array.dtype) and op.arg_of(k) in op.vjp else t)
-    found = getattr(E, op.name)(*given, **case.sample.params)
-    results = list(found) if isinstance(found, tuple) else [found]
-    live = [t for t in results if t._n is not None]
-    if not live:
-        return results, []
-    leaves = [t for t in given if t.requires_grad]
-    # of the squares of the results where their sign is free
-    loss = sum((t.abs() ** 2).sum() if op.nearest is not None or t.is_complex() else (t * 2).sum() for t in live)
-    return results, list(torch.autograd.grad(loss, leaves, allow_unused=True))
-
-
 def check(case: Case, rng: np.random.Generator) -> None:
-    arrays = case.arrays(rng, FLOAT64)
-    if not arrays:
-        return
-    here, there = run(case, arrays, "cpu"), run(case, arrays, "xla:1")
-    free = case.op.nearest is not None
-    for kind, expected, found in zip(("result", "gradient"), here, there, strict=True):
-        for a, b in zip(expected, found, strict=True):
-            assert (a is None) is (b is None), f"{case.id}: {kind} {b}, on the CPU {a}"
-            if a is None:
-                continue
-            assert str(b.device) == "xla:1", f"{case.id}: a {kind} on {b.device}"
-            x, y = plain(a), plain(b)
-            assert (x.dtype, x.shape) == (y.dtype, y.shape), f"{case.id}: {kind}"
-            scale = np.max(np.abs(x), initial=1.0, where=np.isfinite(x)) if is_inexact(x.dtype) else 0.0
-            right = (free and kind == "result") or np.allclose(x, y, RTOL, RTOL * scale, equal_nan=True)
-            assert right, f"{case.id}: {kind} {y}, on the CPU {x}"
+    elsewhere.check(case, rng, lambda t: t.to("xla:1"), lambda t: str(t.device) == "xla:1")
 
 
 @pytest.mark.deep

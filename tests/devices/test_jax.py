@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-COMMAND = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/devices/on_jax.py"]
-FLAGS = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
+from tests.eight_devices import run
 
-
-def run(which: str) -> None:
-    done = subprocess.run(
-        [*COMMAND, "-m", which], env={**os.environ, "XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu"}, capture_output=True,
-        text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-6000:]
+FILE = "tests/devices/on_jax.py"
 
 
 def test_eight_devices():
-    run("not deep")
+    run(FILE, "not deep")
 
 
 @pytest.mark.deep
 def test_every_op_on_a_device():
-    run("deep")
+    run(FILE, "deep")

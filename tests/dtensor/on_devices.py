@@ -32,10 +32,9 @@ from eager.distributed.tensor import (
 from eager.distributed.tensor.experimental import implicit_replication
 from eager.distributed.tensor.parallel import RowwiseParallel, loss_parallel, parallelize_module
 from eager.engine import immediate
-from eager.engine.language import E
 from graphc.lowering import runtime
-from graphc.ops.dtypes import FLOAT64, is_inexact
 from tests.dtensor.training import MODELS, STRATEGIES, Trained, both, trained
+from tests.ops import elsewhere
 from tests.ops.cases import Case, by_op, every_case
 
 pytestmark = pytest.mark.quick_xla
@@ -53,40 +52,8 @@ def spread(t: Tensor) -> Tensor:
     return distribute_tensor(t, SQUARE, placements)
 
 
-def run(case: Case, arrays: list[np.ndarray], on_mesh: bool) -> tuple[list[Tensor], list[Any]]:
-    op, given = case.op, []
-    for k, array in enumerate(arrays):
-        t = torch.from_numpy(array.copy())
-        t = spread(t) if on_mesh else t
-        given.append(t.requires_grad_() if is_inexact(array.dtype) and op.arg_of(k) in op.vjp else t)
-    found = getattr(E, op.name)(*given, **case.sample.params)
-    results = list(found) if isinstance(found, tuple) else [found]
-    live = [t for t in results if t._n is not None]
-    if not live:
-        return results, []
-    leaves = [t for t in given if t.requires_grad]
-    # of the squares of the results where their sign is free
-    loss: Any = sum((t.abs() ** 2).sum() if op.nearest is not None or t.is_complex() else (t * 2).sum() for t in live)
-    return results, list(torch.autograd.grad(loss, leaves, allow_unused=True))
-
-
 def check(case: Case, rng: np.random.Generator) -> None:
-    arrays = case.arrays(rng, FLOAT64)
-    if not arrays:
-        return
-    here, there = run(case, arrays, False), run(case, arrays, True)
-    free = case.op.nearest is not None
-    for kind, expected, found in zip(("result", "gradient"), here, there, strict=True):
-        for a, b in zip(expected, found, strict=True):
-            assert (a is None) is (b is None), f"{case.id}: {kind} {b}, on the CPU {a}"
-            if a is None:
-                continue
-            assert isinstance(b, DTensor), f"{case.id}: a plain {kind}"
-            x, y = a.detach()._read(), b.detach()._read()
-            assert (x.dtype, x.shape) == (y.dtype, y.shape), f"{case.id}: {kind}"
-            scale = np.max(np.abs(x), initial=1.0, where=np.isfinite(x)) if is_inexact(x.dtype) else 0.0
-            right = (free and kind == "result") or np.allclose(x, y, RTOL, RTOL * scale, equal_nan=True)
-            assert right, f"{case.id}: {kind} {y}, on the CPU {x}"
+    elsewhere.check(case, rng, spread, lambda t: isinstance(t, DTensor))
 
 
 @pytest.mark.deep

@@ -11,6 +11,7 @@ import pytest
 import eager as torch
 import graphc
 from eager import block_diag, logdet
+from eager.engine.language import E
 from eager.linalg import det, inv, slogdet, solve
 from graphc.passes import optimize
 
@@ -216,3 +217,10 @@ def test_small_matrices(size: int):
     found, expected = f(a), (inv(a) @ a.T @ solve(a.T, a) + torch.diag(torch.diagonal(a)), logdet(a @ a.T))
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-9, atol=1e-12)
+
+
+def test_operands_of_two_dtypes_are_refused_before_anything_is_computed():
+    a, b = torch.eye(3, dtype=torch.float64), torch.ones(3, 2)
+    for ask in (E.solve, E.solve_triangular):
+        with pytest.raises(RuntimeError, match="Expected A and B to have the same dtype, but found A of type Double"):
+            graphc.trace(ask, a, b)

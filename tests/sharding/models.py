@@ -15,6 +15,7 @@ from graphc.sharding import P
 
 GRID = init_device_mesh("cpu", (4, 2), mesh_dim_names=("data", "model"))
 ROW = init_device_mesh("cpu", (8,), mesh_dim_names=("data",))
+RATE, MOMENTUM = 0.1, 0.9
 D, HEADS = 16, 4
 
 
@@ -116,13 +117,9 @@ DEEP = {
 }  # fmt: skip
 
 
-def trained(case: Case, compiled: Callable[..., Any], steps: int = 3) -> tuple[nn.Module, list[float], Any]:
-    """The model after some steps of AdamW, the losses, and what `compiled(step)` gave."""
-    torch.manual_seed(0)
-    model = case.placed(case.make())
-    x = torch.randint(0, 64, case.x) if case.words else torch.randn(case.x)
-    y = torch.randn(case.y)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+def step_of(model: nn.Module) -> Callable[..., Any]:
+    """A step of SGD on the squared error."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
 
     def step(x: Any, y: Any) -> Any:
         optimizer.zero_grad()
@@ -131,5 +128,14 @@ def trained(case: Case, compiled: Callable[..., Any], steps: int = 3) -> tuple[n
         optimizer.step()
         return loss
 
-    run = compiled(step)
+    return step
+
+
+def trained(case: Case, compiled: Callable[..., Any], steps: int = 3) -> tuple[nn.Module, list[float], Any]:
+    """The model after some steps of SGD, the losses, and what `compiled(step)` gave."""
+    torch.manual_seed(0)
+    model = case.placed(case.make())
+    x = torch.randint(0, 64, case.x) if case.words else torch.randn(case.x)
+    y = torch.randn(case.y)
+    run = compiled(step_of(model))
     return model, [float(run(x, y)) for _ in range(steps)], run
