@@ -134,61 +134,48 @@ def fuzz(
     """
     if count is None and seconds is None:
         raise ValueError("fuzz() needs count= or seconds=: it would never end")
-    least = {
-        "size": (size, 1),
-        "batch": (batch, 1),
-        "workers": (workers, 0),
-        "count": (count, 0),
-        "seconds": (seconds, 0),
-    }
-    for name, (value, bound) in least.items():
-        if value is not None and not value >= bound:
-            raise ValueError(f"fuzz() needs {name} of at least {bound}, got {value}")
+    _at_least(1, size=size, batch=batch)
+    _at_least(0, workers=workers, count=count, seconds=seconds)
     modes = tuple(dict.fromkeys((EAGER.name, *modes)))
     modes_named(modes)
     if unknown := sorted(set(without) - OPS.keys()):
         raise ValueError(f"no op named '{unknown[0]}'")
-    if resume and corpus is None:
-        raise ValueError("fuzz(resume=True) needs corpus=: the folder of the campaign")
     limits = checked_limits(time_limit, memory_limit)
-    seed = seed_of_code() if seed is None else seed
     settings = Settings(modes, size, tuple(sorted(without)))
     start = time.perf_counter()
-    folder = None if corpus is None else Corpus(Path(corpus), settings, seed, resume)
-    first, before, earlier = (seed, 0, 0.0) if folder is None else (folder.first, folder.done, folder.seconds)
-    coverage, verdicts = (Coverage(), Counter[Verdict]()) if folder is None else (folder.coverage, folder.verdicts)
-    crashes = [] if folder is None else folder.crashes
-    begun, done = first + before, 0
+    found = Corpus(None if corpus is None else Path(corpus), settings, seed_of_code() if seed is None else seed, resume)
+    begun = found.first + found.done
+
+    def took() -> float:
+        return found.seconds + time.perf_counter() - start
 
     def results(groups: Iterable[Sequence[int]]) -> Iterator[Result]:
         if not workers:
             return (checked(settings, g) for g in groups)
         return in_processes(workers, settings, groups, limits)
 
-    failures = list[Failure]()
-    again = {} if folder is None else folder.failed
-    verdicts -= Counter(again.values())  # they are judged anew
-    for result in results([number] for number in again):
-        verdicts.update(result.verdicts)
-        failures += result.failures
-
     def batches() -> Iterator[range]:
         for k in itertools.count(begun, batch):
-            if (count is not None and k >= begun + count) or (
-                seconds is not None and time.perf_counter() - start >= seconds
-            ):
+            if count is not None and k >= begun + count:
+                return
+            if seconds is not None and time.perf_counter() - start >= seconds:
                 return
             yield range(k, k + batch if count is None else min(k + batch, begun + count))
 
+    found.verdicts -= Counter(found.failed.values())  # they are judged anew
+    for result in results([number] for number in found.failed):
+        found.again(result)
     for result in results(batches()):
-        done += result.verdicts.total()
-        verdicts.update(result.verdicts)
-        coverage.add(result.ops, result.pairs)
-        failures += result.failures
-        crashes += result.crashes
-        if folder is not None:
-            folder.note(before + done, earlier + time.perf_counter() - start, failures)
+        found.add(result)
+        found.write(took())
         if progress is not None:
-            progress(done, len(failures))
-    took = earlier + time.perf_counter() - start
-    return FuzzReport(first, before + done, verdicts, tuple(failures), coverage, took, tuple(crashes))
+            progress(found.first + found.done - begun, len(found.failures))
+    return FuzzReport(
+        found.first, found.done, found.verdicts, tuple(found.failures), found.coverage, took(), tuple(found.crashes)
+    )
+
+
+def _at_least(bound: int, **given: float | None) -> None:
+    for name, value in given.items():
+        if value is not None and not value >= bound:
+            raise ValueError(f"fuzz() needs {name} of at least {bound}, got {value}")

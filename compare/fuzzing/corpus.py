@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, final
 
-from compare.fuzzing.batches import Failure, Settings
+from compare.fuzzing.batches import Failure, Result, Settings
 from compare.fuzzing.coverage import Coverage
 from compare.judging.tolerance import Verdict
 from graphc.errors import ReportFileError
@@ -41,33 +40,49 @@ class CampaignFileError(ReportFileError):
 
 @final
 class Corpus:
-    """What the folder holds.
+    """How far a campaign has come and what it has found: in a folder, if there is one.
 
     first, done  the campaign's first number, and how many programs have been checked
-    seconds      that this took
-    failed       the numbers of those that failed, and their verdicts
+    seconds      that this took before now
+    failed       the numbers of those that failed before now, and their verdicts: they are checked again
+    failures     those that have failed now
     crashes      see `Result`
     """
 
-    def __init__(self, folder: Path, settings: Settings, first: int, resume: bool):
+    def __init__(self, folder: Path | None, settings: Settings, first: int, resume: bool):
         self._folder, self._settings = folder, settings
         self.first, self.done, self.seconds = first, 0, 0.0
         self.failed: dict[int, Verdict] = {}
+        self.failures: list[Failure] = []
         self.crashes: list[tuple[int, ...]] = []
         self.verdicts, self.coverage = Counter[Verdict](), Coverage()
         if resume:
-            self._read()
+            if folder is None:
+                raise ValueError("fuzz(resume=True) needs corpus=: the folder of the campaign")
+            self._read(folder)
 
-    def _read(self) -> None:
-        file = self._folder / STATE
+    def add(self, result: Result) -> None:
+        """Note what came of a batch of new programs."""
+        self.again(result)
+        self.done += result.verdicts.total()
+        self.coverage.add(result.ops, result.pairs)
+        self.crashes += result.crashes
+
+    def again(self, result: Result) -> None:
+        """Note what came of programs that had failed before."""
+        self.verdicts.update(result.verdicts)
+        self.failures += result.failures
+
+    def _read(self, folder: Path) -> None:
+        file = folder / STATE
         refuse = CampaignFileError.of(str(file))
         try:
             state = parsed(contents(file, LIMITS.size, refuse), LIMITS, refuse)
         except FileNotFoundError:
-            raise ValueError(f"no campaign to resume in '{self._folder}'") from None
+            raise ValueError(f"no campaign to resume in '{folder}'") from None
         SCHEMA.check(state, "", refuse)
         if state["settings"] != _plain(self._settings):
-            raise ValueError(f"the campaign in '{self._folder}' had other settings: {state['settings']}")
+            raise ValueError(f"the campaign in '{folder}' had other settings: {state['settings']}")
         self.first, self.done, self.seconds = state["first"], state["done"], state["seconds"]
         self.failed = {int(number): Verdict[name] for number, name in state["failed"].items()}
         self.crashes = [tuple(numbers) for numbers in state["crashes"]]
@@ -81,19 +96,21 @@ class Corpus:
         if Counter(self.failed.values()) - self.verdicts:
             raise refuse("more failures than verdicts", "failed")
 
-    def note(self, done: int, seconds: float, failures: Iterable[Failure]) -> None:
-        """Write down how far the campaign is, with `failures` so far. What is there is replaced as a whole."""
+    def write(self, seconds: float) -> None:
+        """Write down the state after `seconds` in all. What is there is replaced as a whole."""
+        if self._folder is None:
+            return
         self._folder.mkdir(parents=True, exist_ok=True)
-        for failure in failures:
+        for failure in self.failures:
             script = self._folder / f"{failure.seed}.py"
             if not script.exists():
                 writing.write(script, failure.program.script(self._settings.modes), durable=False)
         state = {
             "settings": _plain(self._settings),
             "first": self.first,
-            "done": done,
+            "done": self.done,
             "seconds": seconds,
-            "failed": {f.seed: f.report.verdict.name for f in failures},
+            "failed": {f.seed: f.report.verdict.name for f in self.failures},
             "crashes": self.crashes,
             "verdicts": {v.name: n for v, n in self.verdicts.items()},
             "ops": self.coverage.ops,

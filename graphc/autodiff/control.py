@@ -127,14 +127,32 @@ def _read(nodes: Mapping[int, Node], primal: Graph, changing: set[int], own: set
     return again, sorted(kept)
 
 
+def _division(
+    nodes: Mapping[int, Node], body: Graph, consts: int, first_x: int, added: Collection[int], ends: Sequence[int]
+) -> tuple[set[int], list[int]]:
+    """Which nodes the backward body computes, and which it reads as they were kept of each step.
+
+    consts: how many inputs of `body` are the same in each step; first_x: the first that is stacked already. added: the
+    inputs that gradients come in by; ends: the results.
+    """
+    varying, own = set(body.inputs[consts:]), set(added)
+    for id, n in nodes.items():
+        if not own.isdisjoint(n.inputs):
+            own.add(id)
+        elif not varying.isdisjoint(n.inputs):
+            varying.add(id)
+    own = (own & ancestors(nodes, ends)) | {id for id in ends if id not in own}
+    again, kept = _read(nodes, body, varying.difference(body.inputs[first_x:]), own)
+    return own | again, kept
+
+
 def _scan(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], wanted: Collection[int]) -> Shares:
     node = builder.nodes[node.id]  # perhaps extended by now
     params = node.params
     body: Graph = params["body"]
-    consts, carries = params["consts"], params["carries"]
-    first_x = consts + carries
-    active = active_carries(body, consts, carries, cotangents.keys(), wanted)
-    ys = sorted(k for k in cotangents if k >= carries)
+    consts, first_x = params["consts"], params["consts"] + params["carries"]
+    active = active_carries(body, consts, params["carries"], cotangents.keys(), wanted)
+    ys = sorted(k for k in cotangents if k >= params["carries"])
     wrt = sorted({k for k in wanted if k < consts or k >= first_x} | {consts + k for k in active})
     avals = body.input_avals()
     inner, cts, grads = pulled(body, [*active, *ys], wrt)
@@ -143,46 +161,45 @@ def _scan(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], wanted
     sums = [inner.input(f"sum_{k}", avals[k]) for k in summed]
     totals = [old + grads[k] for old, k in zip(sums, summed, strict=True)]
     rows = [k for k in wrt if k >= first_x and k in grads]
-    results = [*back, *totals, *(grads[k] for k in rows)]
+    ends = [s.id for s in (*back, *totals, *(grads[k] for k in rows))]
 
     nodes = inner.nodes
     added = {s.id for s in (*cts.values(), *sums)}
-    changing, own = set(body.inputs[consts:]), set(added)
-    for id, n in nodes.items():
-        if not own.isdisjoint(n.inputs):
-            own.add(id)
-        elif not changing.isdisjoint(n.inputs):
-            changing.add(id)
-    ends = [s.id for s in results]
-    own = (own & ancestors(nodes, ends)) | {id for id in ends if id not in own}
-    xs = body.inputs[first_x:]
-    again, kept = _read(nodes, body, changing - set(xs), own)
-    present = own | again
-    read = {i for id in present for i in nodes[id].inputs}
-    used_consts = [k for k in range(consts) if body.inputs[k] in read]
-    used_xs = [k for k in range(first_x, len(body.inputs)) if body.inputs[k] in read]
-
+    present, kept = _division(nodes, body, consts, first_x, added, ends)
     residuals = stack_more(builder, node, Graph(body.name, nodes, body.inputs, body.result), kept)
-    signature = {body.inputs[k]: nodes[body.inputs[k]] for k in used_consts}
-    signature |= {cts[k].id: nodes[cts[k].id] for k in active}
-    signature |= {s.id: nodes[s.id] for s in sums}
-    signature |= {id: Node(id, INPUT, (), {"name": f"kept_{id}"}, nodes[id].results, nodes[id].where) for id in kept}
-    signature |= {body.inputs[k]: nodes[body.inputs[k]] for k in used_xs}
-    signature |= {cts[k].id: nodes[cts[k].id] for k in ys}
+    read = {i for id in present for i in nodes[id].inputs}
+
+    def given(start: int, stop: int) -> list[tuple[Node, Symbol]]:
+        """The inputs of the forward body that are read again, and what they are given."""
+        inputs = body.inputs
+        return [(nodes[inputs[k]], builder.symbol(node.inputs[k])) for k in range(start, stop) if inputs[k] in read]
+
+    # inputs of the backward body, each with what it is given
+    constants = given(0, consts)
+    carried = [
+        *((nodes[cts[k].id], cotangents[k] if k in cotangents else zeros(builder, avals[consts + k])) for k in active),
+        *((nodes[s.id], zeros(builder, avals[k])) for k, s in zip(summed, sums, strict=True)),
+    ]
+    stacked = [
+        *((_kept(nodes[id]), residual) for id, residual in zip(kept, residuals, strict=True)),
+        *given(first_x, len(body.inputs)),
+        *((nodes[cts[k].id], cotangents[k]) for k in ys),
+    ]
+    pairs = [*constants, *carried, *stacked]
+    signature = {n.id: n for n, _ in pairs}
     inside = signature | {id: computed_again(n) for id, n in nodes.items() if id in present and id not in signature}
-    graph = Graph(f"{body.name}_gradient", inside, tuple(signature), tuple(Ref(id) for id in ends))
-    outer = node.inputs
-    old = [cotangents[k] if k in cotangents else zeros(builder, avals[consts + k]) for k in active]
-    operands = [
-        *(builder.symbol(outer[k]) for k in used_consts), *old, *(zeros(builder, avals[k]) for k in summed),
-        *residuals, *(builder.symbol(outer[k]) for k in used_xs), *(cotangents[k] for k in ys),
-    ]  # fmt: skip
+    graph = Graph(f"{body.name}_gradient", inside, tuple(signature), tuple(map(Ref, ends)))
     found = emit(
-        builder, SCAN, operands, body=graph, consts=len(used_consts), carries=len(active) + len(summed),
+        builder, SCAN, [s for _, s in pairs], body=graph, consts=len(constants), carries=len(carried),
         length=params["length"], reverse=not params["reverse"], unroll=params["unroll"],
     )  # fmt: skip
     positions = [*(consts + k for k in active), *summed, *rows]
     return [(k, s) for k, s in zip(positions, found, strict=True) if k in wanted]
+
+
+def _kept(node: Node) -> Node:
+    """The input that has the values of `node` in each step."""
+    return Node(node.id, INPUT, (), {"name": f"kept_{node.id}"}, node.results, node.where)
 
 
 STRUCTURED[SWITCH] = _switch
