@@ -9,14 +9,16 @@ from eager.nn.functions import (
     activation,
     adaptive_pooling,
     attention,
+    bags,
     class_losses,
     convolution,
     ctc,
     distance,
+    dropouts,
+    embeddings,
     fractional_pooling,
     grid,
     image,
-    lookup,
     loss,
     margin_losses,
     normalization,
@@ -28,14 +30,16 @@ from eager.nn.functions import (
 from eager.nn.functions.activation import *  # noqa: F403
 from eager.nn.functions.adaptive_pooling import *  # noqa: F403
 from eager.nn.functions.attention import *  # noqa: F403
+from eager.nn.functions.bags import *  # noqa: F403
 from eager.nn.functions.class_losses import *  # noqa: F403
 from eager.nn.functions.convolution import *  # noqa: F403
 from eager.nn.functions.ctc import *  # noqa: F403
 from eager.nn.functions.distance import *  # noqa: F403
+from eager.nn.functions.dropouts import *  # noqa: F403
+from eager.nn.functions.embeddings import *  # noqa: F403
 from eager.nn.functions.fractional_pooling import *  # noqa: F403
 from eager.nn.functions.grid import *  # noqa: F403
 from eager.nn.functions.image import *  # noqa: F403
-from eager.nn.functions.lookup import *  # noqa: F403
 from eager.nn.functions.loss import *  # noqa: F403
 from eager.nn.functions.margin_losses import *  # noqa: F403
 from eager.nn.functions.normalization import *  # noqa: F403
@@ -45,8 +49,8 @@ from eager.nn.functions.pooling import *  # noqa: F403
 from eager.nn.functions.unpooling import *  # noqa: F403
 
 _FAMILIES = (
-    activation, adaptive_pooling, attention, class_losses, convolution, ctc, distance, fractional_pooling, grid,
-    image, lookup, loss, margin_losses, normalization, padding, patches, pooling, unpooling,
+    activation, adaptive_pooling, attention, bags, class_losses, convolution, ctc, distance, dropouts, embeddings,
+    fractional_pooling, grid, image, loss, margin_losses, normalization, padding, patches, pooling, unpooling,
 )  # fmt: skip
 __all__ = ["one_hot", *(name for family in _FAMILIES for name in family.__all__)]  # pyright: ignore[reportUnsupportedDunderAll]
 explain(__name__)

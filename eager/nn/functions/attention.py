@@ -15,7 +15,7 @@ from eager.functional.precision import rounds_once
 from eager.functional.slices import repeat_interleave
 from eager.nn.functions.activation import refused_along
 from eager.nn.functions.distance import linear
-from eager.nn.functions.lookup import dropout
+from eager.nn.functions.dropouts import dropout
 from graphc.ops.dtypes import BOOL, SHORT_NAMES, is_floating
 from graphc.ops.rules import C_NAMES, c_name
 

@@ -15,8 +15,9 @@ from eager.nn.functions import (
     activation,
     adaptive_pooling,
     ctc,
+    dropouts,
+    embeddings,
     grid,
-    lookup,
     loss,
     margin_losses,
     normalization,
@@ -75,10 +76,10 @@ def _dropout(name: str, function: Any) -> tuple[Any, Any]:
     return dropped, dropped_
 
 
-dropout, dropout_ = _dropout("dropout", lookup.dropout)
-alpha_dropout, alpha_dropout_ = _dropout("alpha_dropout", lookup.alpha_dropout)
-feature_dropout, feature_dropout_ = _dropout("feature_dropout", lookup.dropout2d)
-feature_alpha_dropout, feature_alpha_dropout_ = _dropout("feature_alpha_dropout", lookup.feature_alpha_dropout)
+dropout, dropout_ = _dropout("dropout", dropouts.dropout)
+alpha_dropout, alpha_dropout_ = _dropout("alpha_dropout", dropouts.alpha_dropout)
+feature_dropout, feature_dropout_ = _dropout("feature_dropout", dropouts.dropout2d)
+feature_alpha_dropout, feature_alpha_dropout_ = _dropout("feature_alpha_dropout", dropouts.feature_alpha_dropout)
 
 # --- normalization
 
@@ -135,12 +136,12 @@ def embedding(
 ) -> Tensor:
     """As `torch.embedding`; see `nn.functional.embedding`."""
     padding = None if padding_idx < 0 else padding_idx
-    return lookup.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    return embeddings.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shorten the rows at `indices` that are longer than `max_norm`, in place. As `torch.embedding_renorm_`."""
-    lookup._shortened(input, indices, max_norm, norm_type)
+    embeddings.shorten(input, indices, max_norm, norm_type)
     return input
 
 
