@@ -47,31 +47,14 @@ class Mutation:
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:
         """See `eager.core.interpreter.Interpreter`."""
         self._builder.where = user_line()
-        symbol, before = self._tracer.read(value), self._tracer.read(target)
+        before = self._tracer.read(target)
         recorded = grad_enabled() and (value._n is not None or target._n is not None)
         start = self._builder.next_id
-        if symbol.aval.dtype != before.aval.dtype:
-            symbol = self._builder.emit(_CAST, (symbol,), {"dtype": before.aval.dtype})
-        if name in _COPIES or self._memories.find(symbol.id) is not None:
-            symbol = self._builder.emit(_CLONE, (symbol,), {})  # a value of its own: `value` stays a tensor of its own
-        computed = None if where is not None or symbol.id != self._tracer.read(value).id else symbol.id
-        place = self._tracer.place_of(target, before)
-        origin = None if place.memory.replaces else place.memory.origin
-        if isinstance(origin, (Argument, Captured)) and (shared := self._overlapping(origin)):
-            self._merge(shared)
-            place = self._tracer.place_of(target, self._tracer.read(target))
+        symbol = self._written(value, before, name)
+        computed = symbol.id if where is None and symbol.id == self._tracer.read(value).id else None
+        place = self._place(target, before)
+        self._check(place, before, name, anew=name in FILLS or (where is not None and not recorded))
         memory = place.memory
-        if self._state.outer is not None and memory.origin is not None:
-            raise errors.CaptureError(errors.WRITE_IN_BODY.format(name=name, used=user_line()))
-        if memory.origin is None and any(
-            id(t) in self._state.fresh and (_is_seen_by_numpy(t) or self._tracer.concretization.shows(t))
-            for t in memory.tensors.live()
-        ):
-            raise errors.CaptureError(errors.NDARRAY_MEMORY.format(used=user_line()))
-        if name not in FILLS and place.repeats(before.shape) and (recorded or where is None):
-            raise RuntimeError(REPEATED)
-        if memory.leaf is not None and grad_enabled() and all(step.op.differentiable for step in place.steps):
-            raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
         behind = place.history_from if recorded else 0
         covers = len(place.steps) == behind or before.aval.size == memory.symbol.aval.size
         if recorded and covers and where is None and (value._n is None or name in _COPIES):
@@ -90,6 +73,39 @@ class Mutation:
         elif computed is not None:
             memory.shown.append(computed)  # the memory has what an op has computed into a view of it
         return target
+
+    def _written(self, value: Tensor, before: Symbol, name: str) -> Symbol:
+        """What is written over `before`: of its dtype, and no value that another tensor keeps."""
+        symbol = self._tracer.read(value)
+        if symbol.aval.dtype != before.aval.dtype:
+            symbol = self._builder.emit(_CAST, (symbol,), {"dtype": before.aval.dtype})
+        if name in _COPIES or self._memories.find(symbol.id) is not None:
+            symbol = self._builder.emit(_CLONE, (symbol,), {})
+        return symbol
+
+    def _place(self, target: Tensor, before: Symbol) -> Place:
+        """What `target` shows, of all the inputs' memory that overlaps with it."""
+        place = self._tracer.place_of(target, before)
+        origin = None if place.memory.replaces else place.memory.origin
+        if isinstance(origin, (Argument, Captured)) and (shared := self._overlapping(origin)):
+            self._merge(shared)
+            place = self._tracer.place_of(target, self._tracer.read(target))
+        return place
+
+    def _check(self, place: Place, before: Symbol, name: str, anew: bool) -> None:
+        """Raise where eager does, and where no write can be captured. anew: it may write an element several times."""
+        memory, state = place.memory, self._state
+        if state.outer is not None and memory.origin is not None:
+            raise errors.CaptureError(errors.WRITE_IN_BODY.format(name=name, used=user_line()))
+        if memory.origin is None and any(
+            id(t) in state.fresh and (_is_seen_by_numpy(t) or self._tracer.concretization.shows(t))
+            for t in memory.tensors.live()
+        ):
+            raise errors.CaptureError(errors.NDARRAY_MEMORY.format(used=user_line()))
+        if not anew and place.repeats(before.shape):
+            raise RuntimeError(REPEATED)
+        if memory.leaf is not None and grad_enabled() and all(step.op.differentiable for step in place.steps):
+            raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
 
     def _write_behind(self, target: Tensor, place: Place, value: Symbol, start: int) -> None:
         """Write `value`, which has a history, to what looks at its memory through a detached tensor.
