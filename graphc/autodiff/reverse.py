@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphc.errors import GraphError
 from graphc.ir import Builder, Graph, Node, Ref, Symbol
@@ -41,30 +41,8 @@ def pullback(
     """
     nodes = list(builder.nodes.values())
     targets = frozenset(wrt)
-    reaches = set(targets)  # nodes whose value depends on a target
-    passes: set[int] = set()  # nodes that hand gradients on to operands
-    live: dict[int, list[tuple[int, int]]] = {}  # by their rules: to which, as (number, id)
-    results: dict[int, list[int]] = {}  # of nodes with several results: which depend on a target
-    for node in nodes:
-        vjp = node.op.vjp
-        if node.op is ITEM or node.op.several:
-            if recorded is not None and node.id not in recorded:
-                continue
-            if node.op is ITEM:
-                depends = node.inputs[0] in results and results[node.inputs[0]][node.params["index"]]
-            else:
-                results[node.id] = paths = result_paths(node, [int(i in reaches) for i in node.inputs])
-                depends = any(paths)
-            if depends:
-                reaches.add(node.id)
-                passes.add(node.id)
-        elif vjp and (recorded is None or node.id in recorded):
-            found = _live(builder, node, reaches)
-            if found:
-                live[node.id] = found
-                reaches.add(node.id)
-                passes.add(node.id)
-    grads = {id: g for id, g in cotangents.items() if id in reaches}
+    flow = _flow(builder, targets, recorded)
+    grads = {id: g for id, g in cotangents.items() if id in flow.reaches}
     several: dict[int, dict[int, Symbol]] = {}  # of nodes with several results: the cotangents that have arrived
     where, scope = builder.where, builder.scope
     for node in reversed(nodes):
@@ -73,28 +51,61 @@ def pullback(
         builder.where, builder.scope = node.where, node.scope
         if node.id in grads:
             grads[node.id] = arrived(node.id, grads[node.id])
-        if node.id not in passes:
+        if node.id not in flow.live:
             continue
         if node.op is ITEM:
             _add(several.setdefault(node.inputs[0], {}), node.params["index"], grads[node.id])
             continue
+        live = flow.live[node.id]
         if node.op.structured:
-            wanted = {k for k, i in enumerate(node.inputs) if i in reaches and is_inexact(builder.nodes[i].aval.dtype)}
-            cotangents_of = several.pop(node.id)
+            wanted = {k for k, _ in live}
             rule = custom.get(node.id)
-            found = rule(cotangents_of) if rule else STRUCTURED[node.op](builder, node, cotangents_of, wanted)
+            g = several.pop(node.id)
+            found = rule(g) if rule else STRUCTURED[node.op](builder, node, g, wanted)
             shares = [(node.inputs[k], d) for k, d in found if k in wanted]
         elif node.op.several:
-            arrived_by = several.pop(node.id)
-            g = [arrived_by.get(k) for k in range(len(node.results))]
-            shares = _shares(builder, node, g, _live(builder, node, reaches))
+            g = several.pop(node.id)
+            shares = _shares(builder, node, [g.get(k) for k in range(len(node.results))], live)
         else:
             g = grads[node.id] if node.id in targets else grads.pop(node.id)
-            shares = _shares(builder, node, g, live[node.id])
+            shares = _shares(builder, node, g, live)
         for operand, d in shares:
             _add(grads, operand, d)
     builder.where, builder.scope = where, scope
     return {id: grads[id] for id in wrt if id in grads}
+
+
+class _Flow(NamedTuple):
+    """Where gradients may go.
+
+    reaches  the nodes whose value depends on a target
+    live     of those that hand gradients on: the operands that get some, as (number, id)
+    """
+
+    reaches: set[int]
+    live: dict[int, list[tuple[int, int]]]
+
+
+def _flow(builder: Builder, targets: Collection[int], recorded: Collection[int] | None) -> _Flow:
+    flow = _Flow(set(targets), {})
+    results: dict[int, list[int]] = {}  # of nodes with several results: which depend on a target
+    for node in builder.nodes.values():
+        if recorded is not None and node.id not in recorded:
+            continue
+        live: list[tuple[int, int]] = []
+        if node.op is ITEM:
+            passes = node.inputs[0] in results and results[node.inputs[0]][node.params["index"]]
+        elif node.op.several:
+            results[node.id] = paths = result_paths(node, [int(i in flow.reaches) for i in node.inputs])
+            passes = any(paths)
+            live = _live(builder, node, flow.reaches) if passes else []
+        else:
+            live = _live(builder, node, flow.reaches) if node.op.vjp else []
+            passes = bool(live)
+        if passes:
+            flow.live[node.id] = live
+            flow.reaches.add(node.id)
+    return flow
 
 
 def _add(grads: dict[int, Symbol], key: int, d: Symbol) -> None:
@@ -104,11 +115,11 @@ def _add(grads: dict[int, Symbol], key: int, d: Symbol) -> None:
 
 def _live(builder: Builder, node: Node, reaches: Collection[int]) -> list[tuple[int, int]]:
     """The operands that get a share of the cotangent, as (number, id)."""
-    op, vjp, nodes = node.op, node.op.vjp, builder.nodes
+    op, nodes = node.op, builder.nodes
     return [
         (k, i)
         for k, i in enumerate(node.inputs)
-        if i in reaches and op.arg_of(k) in vjp and is_inexact(nodes[i].aval.dtype)
+        if i in reaches and (op.structured or op.arg_of(k) in op.vjp) and is_inexact(nodes[i].aval.dtype)
     ]
 
 
