@@ -11,6 +11,7 @@ import pytest
 import eager as torch
 import graphc
 from graphc.lowering import factors
+from tests.quick import OPTIONS
 
 N = 70
 rng = np.random.default_rng(3)
@@ -48,19 +49,26 @@ def test_factors_of_any_matrix(name: str, batch: tuple[int, ...], complex: bool)
     x = MATRICES[name](*batch)
     x = x + 1j * np.swapaxes(x, -1, -2) if complex else x
     y = rng.standard_normal((*batch, N, 2)).astype(x.dtype)
-    with jax.enable_x64(True):
-        for known in ("", *KNOWN.get(name, ())):
-            found = factors.factorize(jax.numpy.asarray(x), known)
-            for turned in (False, True):
-                a = np.swapaxes(x, -1, -2) if turned else x
-                np.testing.assert_allclose(factors.solve_factored(found, y, turned), np.linalg.solve(a, y), rtol=1e-9)
-                np.testing.assert_allclose(factors.invert_factored(found, turned), np.linalg.inv(a), atol=1e-9)
-            sign, logs = factors.logs_of_factors(found)
-            expected = np.linalg.slogdet(x)
-            np.testing.assert_allclose(sign, expected[0], rtol=1e-9)
-            np.testing.assert_allclose(logs, expected[1], rtol=1e-9)
-            np.testing.assert_allclose(factors.determinant_of_factors(found), np.linalg.det(x), rtol=1e-9)
-            assert factors.regular_factors(found)
+    for known in ("", *KNOWN.get(name, ())):
+        with jax.enable_x64(True):
+            results = jax.jit(_all_of, static_argnums=2, compiler_options=dict(OPTIONS))(x, y, known)
+        solutions, inverses, signs, logs, determinants, regular = results
+        for turned, a in enumerate((x, np.swapaxes(x, -1, -2))):
+            np.testing.assert_allclose(solutions[turned], np.linalg.solve(a, y), rtol=1e-9)
+            np.testing.assert_allclose(inverses[turned], np.linalg.inv(a), atol=1e-9)
+        expected = np.linalg.slogdet(x)
+        np.testing.assert_allclose(signs, expected[0], rtol=1e-9)
+        np.testing.assert_allclose(logs, expected[1], rtol=1e-9)
+        np.testing.assert_allclose(determinants, np.linalg.det(x), rtol=1e-9)
+        assert regular
+
+
+def _all_of(x: jax.Array, y: jax.Array, known: str) -> Any:
+    found = factors.factorize(x, known)
+    solutions = [factors.solve_factored(found, y, turned) for turned in (False, True)]
+    inverses = [factors.invert_factored(found, turned) for turned in (False, True)]
+    determinant, regular = factors.determinant_of_factors(found), factors.regular_factors(found)
+    return solutions, inverses, *factors.logs_of_factors(found), determinant, regular
 
 
 def test_a_program_factorizes_each_matrix_once():
