@@ -15,6 +15,8 @@ from eager.engine.language import E
 from eager.linalg import det, inv, slogdet, solve
 from graphc.passes import optimize
 
+pytestmark = pytest.mark.quick_xla
+
 N = 66  # large enough for shared factorizations
 rng = np.random.default_rng(0)
 
@@ -127,12 +129,13 @@ def _several(result: Any) -> list[np.ndarray]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values(name: str, gradient: bool):
     graph, given = _graph(PROGRAMS[name], gradient)
-    optimized = optimize(graph)
     arrays = [x.numpy() for x in given]
-    expected = _several(graph(*arrays))
-    for found in (optimized(*arrays), graphc.lower(optimized)(*given)):
-        for a, b in zip(_several(found), expected, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-9 * max(np.abs(b).max(), 1e-2))
+    _check(optimize(graph)(*arrays), graph(*arrays))
+
+
+def _check(found: Any, expected: Any) -> None:
+    for a, b in zip(_several(found), _several(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-9 * max(np.abs(b).max(), 1e-2))
 
 
 # what is left to do with large matrices
@@ -143,6 +146,19 @@ LEFT: dict[str, set[str]] = {
     "inv row": {"solve"}, "kron two": set(), "kron logdet": set(), "Q": set(),
     "chol": {"cholesky", "solve_triangular"}, "blk": {"solve"},
 }  # fmt: skip
+COMPILED = [
+    pytest.param(name, gradient, marks=[] if name in LEFT and not gradient else [pytest.mark.deep], id=f"{name}-{kind}")
+    for name in PROGRAMS
+    for gradient, kind in ((False, "value"), (True, "gradient"))
+]
+
+
+@pytest.mark.parametrize(("name", "gradient"), COMPILED)
+def test_compiled_values(name: str, gradient: bool):
+    graph, given = _graph(PROGRAMS[name], gradient)
+    _check(graphc.lower(optimize(graph))(*given), graph(*[x.numpy() for x in given]))
+
+
 DEAR = {"solve", "inv", "slogdet", "det", "cholesky", "solve_triangular", "lu", "cofactor"}
 
 
