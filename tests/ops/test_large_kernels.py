@@ -106,7 +106,7 @@ def test_softmax_of_many_rows(dtype: str, width: int, middle: float) -> None:
     wide -= wide.max(1, keepdims=True)
     e = np.exp(wide)
     sums = e.sum(1, keepdims=True)
-    eps = np.finfo(dtype).eps
+    eps = float(np.finfo(dtype).eps)
     np.testing.assert_allclose(F.softmax(x, axis=1), e / sums, rtol=(8 + width**0.5 / 8) * eps)
     np.testing.assert_allclose(F.log_softmax(x, axis=1), wide - np.log(sums), rtol=8 * eps, atol=8 * eps)
 
