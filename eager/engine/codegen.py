@@ -347,25 +347,28 @@ def _write_backward(w: Writer, op: Op, variant: str) -> tuple[str, list[str]]:
     function = f"{op.name}_backward_{variant}"
     full = {"g", "r"} | {a for i, a in enumerate(op.args) if i != SCALAR_OPERAND.get(variant)}
     terms = {arg: trace_rule(op, arg) if op.pointwise else None for arg in _live(op, variant)}
-    passes = {arg: f"{op.name}_{arg}_{variant}" for arg, t in terms.items() if variant != "bb" and t and _pays(w, t)}
-    for arg, block in passes.items():
-        term = terms[arg]
-        w.line(0, f"def {block}(out, {', '.join(names(term))}):")
-        w.expression(1, term, full, reuse=True, into="out")
-        w.line(0, "")
+    passes: dict[str, str] = {}  # argument -> the call of its rule, by blocks
+    for arg, term in terms.items():
+        if term is not None and variant != "bb" and _pays(w, term):
+            block, given = f"{op.name}_{arg}_{variant}", ", ".join(names(term))
+            passes[arg] = f"in_blocks({block}, g, {given})"
+            w.line(0, f"def {block}(out, {given}):")
+            w.expression(1, term, full, reuse=True, into="out")
+            w.line(0, "")
     w.line(0, f"def {function}(node, g, heap):")
     if saved:
         w.line(1, f"{', '.join(saved)}{',' if len(saved) == 1 else ''} = node[3]")
     for i, (arg, term) in enumerate(terms.items()):
         w.line(1, f"p = node[{tape.PARENTS + i}]")
         w.line(1, "if p is not None:")
-        if arg in passes:
-            w.line(2, "if g.size < MANY:")
-            d, fresh = w.expression(3, term, full, reuse=True)
-            w.line(2, "else:")
-            w.line(3, f"{d} = in_blocks({passes[arg]}, g, {', '.join(names(term))})")
-        elif term is not None:
-            d, fresh = w.expression(2, term, full, reuse=variant != "bb")
+        if term is not None:
+            blocks = passes.get(arg)
+            if blocks:
+                w.line(2, "if g.size < MANY:")
+            d, fresh = w.expression(3 if blocks else 2, term, full, reuse=variant != "bb")
+            if blocks:
+                w.line(2, "else:")
+                w.line(3, f"{d} = {blocks}")
         else:
             rule = w.bind(f"rule_{op.name}_{arg}", op.vjp[arg].fn)
             w.line(2, f"d = {rule}({', '.join(['F', *op.vjp[arg].names])})")
