@@ -25,6 +25,7 @@ import numpy as np
 
 from eager.core import state, tape
 from eager.core.views import note_view
+from eager.engine.blocks import MANY, in_blocks
 from graphc.ops.dtypes import BOOL, is_inexact
 from graphc.ops.interpret import F
 from graphc.ops.movement import sum_to
@@ -96,6 +97,17 @@ class Language:
         return Term(op=op, operands=tuple(x if isinstance(x, Term) else Term(constant=x) for x in operands))
 
 
+def steps(term: Term) -> int:
+    """How many ops `term` consists of, an op that is used twice counted twice."""
+    return 0 if term.op is None else 1 + sum(map(steps, term.operands))
+
+
+def names(term: Term) -> list[str]:
+    """The names in `term`, each once."""
+    found = [term.name] if term.name else [n for x in term.operands for n in names(x)]
+    return list(dict.fromkeys(found))
+
+
 def trace_rule(op: Op, arg: str) -> Term | None:
     """The gradient rule of `arg` as a Term, or None if it cannot be written out."""
     vjp = op.vjp[arg]
@@ -143,11 +155,13 @@ class Writer:
             return stem
         return self.bind(stem, array)
 
-    def expression(self, depth: int, term: Term, full: set[str], reuse: bool) -> tuple[str, bool]:
+    def expression(
+        self, depth: int, term: Term, full: set[str], reuse: bool, into: str | None = None
+    ) -> tuple[str, bool]:
         """Write statements that compute `term`. Returns its name, and whether it is a newly made array.
 
         `full` are the names that have the result's shape; with `reuse`, a temporary that is used up gives its memory
-        to the next ufunc of that shape.
+        to the next ufunc of that shape. The first and the last one write `into` that array.
         """
         order: list[tuple[str, Term, tuple[str, ...]]] = []
         numbered: dict[Any, str] = {}
@@ -166,6 +180,7 @@ class Writer:
         last_use = {name: i for i, (_, _, uses) in enumerate(order) for name in uses}
         full, floats = set(full), set[str]()
         free: dict[str, str] = {}  # temporary -> variable that holds it
+        spare = True  # `into` holds nothing yet
         for i, (name, t, uses) in enumerate(order):
             assert t.op is not None
             call = ", ".join(free.get(u, u) for u in uses)
@@ -181,6 +196,8 @@ class Writer:
                             out = target = free.get(done[0], done[0])
                 if not boolean:
                     floats.add(name)
+                    if into and (name == result or (spare and out == "..." and name in full)):
+                        out, target, spare = into, into, False
                 ufunc = self.ufunc(t.op)
                 self.line(depth, f"{target} = {ufunc}({call}, out=...)" if out == "..." else f"{ufunc}({call}, {out})")
             else:
@@ -209,7 +226,7 @@ class GeneratedOps:
             "Tensor": tensor, "Parameter": parameter, "ndarray": np.ndarray,
             "asarray": np.asarray, "seq": state.sequence, "grad_enabled": state.grad_enabled, "push": heapq.heappush,
             "np_add": np.add, "sum_to": sum_to, "miss": miss,
-            "note_view": note_view,
+            "note_view": note_view, "in_blocks": in_blocks, "MANY": MANY,
         }  # fmt: skip
         self.generated: dict[str, Generated] = {}
         self.operators: dict[str, types.FunctionType] = {}
@@ -319,20 +336,39 @@ def _live(op: Op, variant: str) -> list[str]:
     return [a for i, a in enumerate(op.args) if a in op.vjp and i != SCALAR_OPERAND.get(variant)]
 
 
+def _pays(w: Writer, term: Term) -> bool:
+    """Whether blocks pay for a rule: it is several passes over real numbers, the last one a ufunc's."""
+    return w.dtype.kind == "f" and term.op is not None and is_ufunc(term.op) and steps(term) > 1
+
+
 def _write_backward(w: Writer, op: Op, variant: str) -> tuple[str, list[str]]:
     """Write the backward function of one variant. Returns its name and the names of what it saves."""
     saved = _saved_names(op, variant)
     function = f"{op.name}_backward_{variant}"
+    full = {"g", "r"} | {a for i, a in enumerate(op.args) if i != SCALAR_OPERAND.get(variant)}
+    terms = {arg: trace_rule(op, arg) if op.pointwise else None for arg in _live(op, variant)}
+    passes: dict[str, str] = {}  # argument -> the call of its rule, by blocks
+    for arg, term in terms.items():
+        if term is not None and variant != "bb" and _pays(w, term):
+            block, given = f"{op.name}_{arg}_{variant}", ", ".join(names(term))
+            passes[arg] = f"in_blocks({block}, g, {given})"
+            w.line(0, f"def {block}(out, {given}):")
+            w.expression(1, term, full, reuse=True, into="out")
+            w.line(0, "")
     w.line(0, f"def {function}(node, g, heap):")
     if saved:
         w.line(1, f"{', '.join(saved)}{',' if len(saved) == 1 else ''} = node[3]")
-    full = {"g", "r"} | {a for i, a in enumerate(op.args) if i != SCALAR_OPERAND.get(variant)}
-    for i, arg in enumerate(_live(op, variant)):
+    for i, (arg, term) in enumerate(terms.items()):
         w.line(1, f"p = node[{tape.PARENTS + i}]")
         w.line(1, "if p is not None:")
-        term = trace_rule(op, arg) if op.pointwise else None
         if term is not None:
-            d, fresh = w.expression(2, term, full, reuse=variant != "bb")
+            blocks = passes.get(arg)
+            if blocks:
+                w.line(2, "if g.size < MANY:")
+            d, fresh = w.expression(3 if blocks else 2, term, full, reuse=variant != "bb")
+            if blocks:
+                w.line(2, "else:")
+                w.line(3, f"{d} = {blocks}")
         else:
             rule = w.bind(f"rule_{op.name}_{arg}", op.vjp[arg].fn)
             w.line(2, f"d = {rule}({', '.join(['F', *op.vjp[arg].names])})")
@@ -346,7 +382,7 @@ def _write_backward(w: Writer, op: Op, variant: str) -> tuple[str, list[str]]:
         w.line(3, "push(heap, p)")
         w.line(2, "else:")
         w.line(3, f"p[1] = np_add(s, {d}, {d})" if fresh else f"p[1] = np_add(s, {d}, out=...)")
-    if not _live(op, variant):
+    if not terms:
         w.line(1, "pass")
     w.line(0, "")
     return function, saved

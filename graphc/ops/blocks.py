@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,12 +16,14 @@ BLOCK = 2**13
 _KINDS = (FLOAT32, FLOAT64)
 
 
-def in_blocks(function: Callable[..., None], dtype: np.dtype, wide: np.dtype, *operands: np.ndarray) -> np.ndarray:
+def in_blocks(
+    function: Callable[..., None], dtype: np.dtype, wide: np.dtype, *operands: np.ndarray, size: int = BLOCK
+) -> np.ndarray:
     """What `function(*blocks, out)` writes, block by block of the operands, which are broadcast, and cast to `wide`."""
     reads: list[Any] = [["readonly"]] * len(operands)
     loop: Any = np.nditer(
         [*operands, None], ["external_loop", "buffered", "zerosize_ok"], [*reads, ["writeonly", "allocate"]],
-        [*[wide] * len(operands), dtype], casting="same_kind", buffersize=BLOCK,
+        [*[wide] * len(operands), dtype], casting="same_kind", buffersize=size,
     )  # fmt: skip
     with loop, np.errstate(all="ignore"):
         for blocks in loop:
@@ -143,42 +144,36 @@ def floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 # --- the error function
 
-_STEPS, _END = 512, 4.0  # places of a table in 1, and its end: from 3.92 on erf is 1 in float32
-
-
-@functools.cache
-def _places() -> tuple[np.ndarray, np.ndarray]:
-    """erf and its slope at 0, 1 / 512, ... 4."""
-    x = np.arange(int(_STEPS * _END) + 1) / _STEPS
-    return np.array([math.erf(v) for v in x]), 2 / math.sqrt(math.pi) * np.exp(-x * x)
+_FEW = 2**11
+_FLAT = 4.0  # from 3.92 on erf is 1 in float32
+# (artanh(erf(x)) - x) / x as a polynomial in x^2 up to there, with the least error of erf in ULP
+_BEND = tuple(
+    np.array(c, FLOAT32)
+    for c in (
+        0.1283792001823265, 0.10277121888814135, -0.00020153552747178118, -0.0006046477260391511, 7.712075978316761e-05,
+        -2.062656827234501e-06, -4.822284891382524e-07, 5.131726697523674e-08, -1.5624410994419837e-09,
+    )
+)  # fmt: skip
 
 
 def _erf(x: np.ndarray, out: np.ndarray) -> None:
-    """By Taylor's series around the next place in the table: h - x h^2 - h^3 / 3 times the slope."""
-    values, slopes = _places()
-    size = np.abs(x)
-    np.fmin(size, _END, out=size)
-    near = np.rint(size * _STEPS)
-    place = near.astype(np.intp)
-    near *= 1 / _STEPS
-    np.subtract(size, near, out=size)
-    bend = size * (1 / 3)
-    bend += near
-    bend *= size
-    np.subtract(1, bend, out=bend)
-    bend *= size
-    bend *= slopes.take(place, out=near, mode="clip")
-    bend += values.take(place, out=near, mode="clip")
-    np.copysign(bend, x, out=bend)
-    out[...] = bend
-    if out.size and np.isnan(x.max()):
-        out[np.isnan(x)] = np.nan
+    """The tangent, which has vectors, of the angle that the polynomial gives: flat where erf is, it rounds well."""
+    square = np.multiply(x, x)
+    np.minimum(square, np.float32(_FLAT * _FLAT), out=square)
+    angle = np.multiply(square, _BEND[-1])
+    for c in _BEND[-2:0:-1]:
+        np.add(angle, c, angle)
+        np.multiply(angle, square, angle)
+    np.add(angle, _BEND[0], angle)
+    np.multiply(angle, x, angle)
+    np.add(angle, x, angle)
+    np.tanh(angle, out)
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    """The error function of float32, to 0.51 ULP, in a third of SciPy's time."""
-    if x.dtype != FLOAT32 or x.size <= SMALL:
+    """The error function of float32, to 3 ULP, in a tenth of SciPy's time."""
+    if x.dtype != FLOAT32 or x.size <= _FEW:
         import scipy.special
 
         return scipy.special.erf(x)
-    return in_blocks(_erf, FLOAT32, FLOAT64, x)
+    return in_blocks(_erf, FLOAT32, FLOAT32, x, size=2**15)

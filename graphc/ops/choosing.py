@@ -18,7 +18,10 @@ _INTS = {n: np.dtype(f"i{n}") for n in (1, 2, 4, 8)}
 
 def where(condition: Any, x: Any, y: Any) -> np.ndarray:
     """`np.where`, the same bits."""
-    if condition.size < LONG or not _is_plain(condition, x, y) or not _changes_often(condition):
+    if condition.size < LONG:
+        return np.where(condition, x, y)
+    x, y = _as_array(x, y), _as_array(y, x)
+    if not _is_plain(condition, x, y) or not _changes_often(condition):
         return np.where(condition, x, y)
     ints = _INTS[x.dtype.itemsize]
     result = np.empty(condition.shape, x.dtype)
@@ -35,6 +38,11 @@ def where(condition: Any, x: Any, y: Any) -> np.ndarray:
         np.bitwise_and(part, bits, out=part)
         np.bitwise_xor(part, second, out=part)
     return result
+
+
+def _as_array(x: Any, other: Any) -> Any:
+    """A Python number, which a gradient rule may write, of the dtype it takes beside an array."""
+    return x if hasattr(x, "dtype") else np.asarray(x, np.result_type(x, other))
 
 
 def _is_plain(condition: Any, x: Any, y: Any) -> bool:

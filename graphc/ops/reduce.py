@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import labels, parts, rows, scalars
+from graphc.ops import labels, parts, rows, scalars, shares
 from graphc.ops.aval import Aval, size_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rounding import EXACT, Rounding
@@ -39,9 +39,6 @@ _REDUCTIONS = (
     Sample((1, 5), axis=(0,), keepdims=False),
 )
 _ROWS = (Sample((3, 4), axis=1), Sample((2, 3, 2), axis=1), Sample((5,), axis=0))
-
-
-_largest: Any = np.maximum.reduce  # positional arguments (axis, dtype, out, keepdims): half the cost of keywords
 
 
 def kept(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
@@ -267,9 +264,6 @@ def _np_cumsum(x, axis, reverse=False):
     return result
 
 
-LONG = 2**13
-
-
 # `reverse` adds from the end; it is the transpose
 cumsum = op(
     "cumsum",
@@ -296,29 +290,6 @@ def _softmax(xp, x, axis):
 def _log_softmax(xp, x, axis):
     shifted = x - xp.max(x, axis=axis, keepdims=True, initial=-np.inf)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
-
-
-def _np_shifted(x, axis):
-    return x - _largest(x, axis, None, None, True) if x.shape[axis] else np.array(x)
-
-
-def _np_softmax(x, axis):
-    e = np.asarray(_np_shifted(x, axis))
-    np.exp(e, out=e)
-    e /= _positive_sums(e, axis)
-    return e
-
-
-def _positive_sums(e, axis):
-    if e.size < LONG or e.shape[axis] > LONG or axis % e.ndim != e.ndim - 1 or not is_inexact(e.dtype):
-        return total(e, axis, None, True)
-    return e @ np.ones((e.shape[axis], 1), e.dtype)  # a product with a vector takes a quarter of a sum of rows
-
-
-def _np_log_softmax(x, axis):
-    shifted = np.asarray(_np_shifted(x, axis))
-    shifted -= np.log(_positive_sums(np.exp(shifted), axis))
-    return shifted
 
 
 def _logsumexp(xp, x, axis, keepdims):
@@ -351,7 +322,7 @@ softmax = op(
     parts=parts.ROWS,
     params=ALONG,
     impl=_softmax,
-    numpy=_np_softmax,
+    numpy=shares.softmax,
     rule=same_float,
     rounding=Rounding(6.0),
     samples=_ROWS,
@@ -364,7 +335,7 @@ log_softmax = op(
     parts=parts.ROWS,
     params=ALONG,
     impl=_log_softmax,
-    numpy=_np_log_softmax,
+    numpy=shares.log_softmax,
     rule=same_float,
     rounding=Rounding(6.0),
     samples=_ROWS,

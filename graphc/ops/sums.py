@@ -9,7 +9,7 @@ import numpy as np
 
 # called with positional arguments (axis, dtype, out, keepdims): half the cost of keywords
 _plain: Any = np.add.reduce
-MANY, BLOCK, WIDE = 2**9, 2**7, 2**8
+MANY, BLOCK, WIDE, LARGE = 2**9, 2**7, 2**8, 2**11
 
 
 def total(x: np.ndarray, axis: int | tuple[int, ...], dtype: np.dtype | None = None, keepdims: bool = False) -> Any:
@@ -25,6 +25,8 @@ def total(x: np.ndarray, axis: int | tuple[int, ...], dtype: np.dtype | None = N
     for i in axes:  # type: ignore[union-attr]
         count *= shape[i]
     if count < MANY or count == x.size:
+        if x.size >= LARGE and 1 < count < MANY and axes in ((-1,), (x.ndim - 1,)) and x.flags.c_contiguous:
+            return _of_lines(x, keepdims)
         return _plain(x, axis, None, None, keepdims)
     return _along(x, sorted(i % x.ndim for i in axes), count, keepdims)  # type: ignore[union-attr]
 
@@ -32,6 +34,14 @@ def total(x: np.ndarray, axis: int | tuple[int, ...], dtype: np.dtype | None = N
 def sums(xp: Any, x: Any, axis: int | tuple[int, ...], keepdims: bool) -> Any:
     """`xp.sum`; on NumPy, `total`."""
     return total(x, axis, None, keepdims) if xp is np else xp.sum(x, axis=axis, keepdims=keepdims)
+
+
+def _of_lines(x: np.ndarray, keepdims: bool) -> np.ndarray:
+    """The sums along the last axis, where it is short: a product with a vector takes a quarter to a thirtieth."""
+    if x.dtype.itemsize < 4:
+        return _plain(x, x.ndim - 1, None, None, keepdims)
+    r = x.reshape(-1, x.shape[-1]) @ np.ones(x.shape[-1], x.dtype)
+    return r.reshape(*x.shape[:-1], 1) if keepdims else r.reshape(x.shape[:-1])
 
 
 def _along(x: np.ndarray, axes: list[int], count: int, keepdims: bool) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 
 from eager.core import tape
 from eager.core.tensor import Tensor
-from eager.engine import dispatch
+from eager.engine import blocks, dispatch
 from eager.engine.codegen import GeneratedOps
 from eager.engine.language import double, single
 from graphc.ops import OPS, Op, Trait
@@ -161,6 +161,58 @@ def test_operands_and_cotangent_are_left_alone(op: Op, rng: np.random.Generator)
             )
 
 
+def _source(op: Op) -> str:
+    single.get(op)
+    return single.generated[op.name].source
+
+
+def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the generated backward code go through arrays by blocks of two elements of float64."""
+    monkeypatch.setattr(blocks, "BYTES", 16)
+    for module in MODULES.values():
+        monkeypatch.setitem(module.scope, "MANY", 2)
+
+
+BY_BLOCKS = [op for op in GENERATED if op.pointwise and "in_blocks(" in _source(op)]
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "in order": lambda a: a,
+    "transposed": lambda a: a.copy(order="F"),
+    "with gaps": lambda a: np.repeat(a, 2, -1)[..., ::2],
+}
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
+@each_case([case for op in BY_BLOCKS for case in cases_of(op)])
+def test_blocks_equal_plain(case: Case, dtype: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
+    in_small_blocks(monkeypatch)
+    arrays = case.arrays(rng, dtype)
+    for layout in LAYOUTS.values() if arrays[0].ndim else [np.array]:
+        operands: list[Any] = [layout(a) if a.ndim else a for a in arrays]
+        compare(case.op, MODULES[dtype].get(case.op), operands, {}, (True,) * len(arrays), contextlib.nullcontext())
+    if len(arrays) == 2 and case.op.rule.scalars:
+        for operands in ([arrays[0], 0.75], [0.75, arrays[1]])[: 1 if case.op.rule.scalars == "last" else 2]:
+            wanted = tuple(isinstance(x, np.ndarray) for x in operands)
+            compare(case.op, MODULES[dtype].get(case.op), operands, {}, wanted, contextlib.nullcontext())
+
+
+@pytest.mark.parametrize("spread", [lambda r: r.sum(), lambda r: r.sum(0).sum(), lambda r: r.T.reshape(-1).sum()])
+def test_blocks_of_a_spread_gradient(spread: Callable[[Any], Any], rng: np.random.Generator):
+    """What `sum` hands back has no memory of its own for each element."""
+    x = leaf(rng.standard_normal((400, 300)).astype(FLOAT32), True)
+    assert x._array().size > blocks.MANY
+    spread(x.tanh()).backward()
+    r = np.tanh(x._array())
+    np.testing.assert_array_equal(x._g._array(), 1 - r * r)
+
+
+def test_a_fault_in_blocks_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    in_small_blocks(monkeypatch)
+    monkeypatch.setattr(blocks, "_line", lambda a, result: a.reshape(-1)[::-1])
+    x = np.linspace(0.1, 0.9, 12, dtype=FLOAT32).reshape(3, 4)
+    with pytest.raises(AssertionError, match="tanh: the gradient"):
+        compare(OPS["tanh"], single.get(OPS["tanh"]), [x], {}, (True,), contextlib.nullcontext())
+
+
 def test_fault_in_generated_source_is_noticed(monkeypatch: pytest.MonkeyPatch):
     def broken(*operands: Any, out: Any) -> Any:
         raise TypeError("a fault that the generated code hides")
@@ -189,11 +241,6 @@ def test_generated_source_is_readable():
 
 def test_ops_that_broadcast_without_being_pointwise_sum_their_gradients():
     assert [op.name for op in GENERATED if Trait.BROADCASTS in op.traits and "sum_to" not in _source(op)] == []
-
-
-def _source(op: Op) -> str:
-    single.get(op)
-    return single.generated[op.name].source
 
 
 @pytest.mark.parametrize("op", [op for op in GENERATED if op.vjp and "dtype" in op.params], ids=lambda op: op.name)

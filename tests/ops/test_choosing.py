@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import eager
 from graphc.ops import choosing
 
 SHAPES = ((7, 43), (7, 43)), ((301,), ()), ((), (301,)), ((), ()), ((43,), (7, 43)), ((7, 1), ())
@@ -65,3 +66,19 @@ def test_layouts_and_dtypes_that_differ(by_bits: list[int]):
 def test_a_condition_that_seldom_changes_is_left_to_numpy(by_bits: list[int]):
     choosing.where(np.arange(300) < 150, np.zeros(300), np.ones(300))
     assert not by_bits
+
+
+@pytest.mark.parametrize("x", [1, 0.5, True, np.float32(2), np.arange(300, dtype=np.float32)], ids=str)
+@pytest.mark.parametrize("y", [0, -0.0, False, np.ones(300, np.float32), np.ones(300, np.int64)], ids=str)
+def test_numbers(x: Any, y: Any, by_bits: list[int], rng: np.random.Generator) -> None:
+    condition = rng.random(300) < 0.5
+    found, expected = choosing.where(condition, x, y), np.where(condition, x, y)
+    assert (found.dtype, found.tobytes()) == (expected.dtype, expected.tobytes())
+
+
+@pytest.mark.parametrize("name", ["prod", "cumprod"])
+def test_rules_that_choose_numbers(name: str, by_bits: list[int]) -> None:
+    x = eager.tensor([[2.0, 0.0, 3.0], [2.0, 4.0, 5.0]], requires_grad=True)
+    getattr(x, name)(-1).sum().backward()
+    slopes = {"prod": [[0, 6, 0], [20, 10, 8]], "cumprod": [[1, 8, 0], [25, 12, 8]]}
+    assert x.grad.tolist() == slopes[name]

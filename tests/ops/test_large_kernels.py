@@ -8,9 +8,11 @@ import pytest
 import eager
 from graphc.ops import OPS, kernels, maxima
 from graphc.ops.interpret import F, run_kernel
-from graphc.ops.reduce import LONG
 from graphc.ops.scans import BLOCK, WIDE, accumulate
 from graphc.ops.scattering import FEW, index_added
+from graphc.ops.shares import BLOCK as ROWS
+from graphc.ops.shares import NARROW, SMALL
+from graphc.ops.shares import WIDE as LONG_ROW
 
 RNG = np.random.default_rng(0)
 NUMBERS = ["float16", "float32", "float64", "complex64", "uint8", "int32", "int64", "bool"]
@@ -94,14 +96,39 @@ def test_running_sums_of_float32_are_rounded_once() -> None:
     np.testing.assert_array_equal(accumulate(np.add, x, 0), np.cumsum(x, dtype=np.float64).astype(np.float32))
 
 
+@pytest.mark.parametrize("middle", [0.0, -40.0, 40.0, -400.0, 1e4])
+@pytest.mark.parametrize("width", [3, NARROW, NARROW + 1, LONG_ROW, ROWS + 1])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_softmax_of_many_rows(dtype: str) -> None:
-    x = RNG.standard_normal((300, 40)).astype(dtype)
-    assert x.size > LONG
+def test_softmax_of_many_rows(dtype: str, width: int, middle: float) -> None:
+    rows = 2 * ROWS // width + 3
+    x = (RNG.standard_normal((rows, width)) + middle).astype(dtype)
+    wide = x.astype(np.float64)
+    wide -= wide.max(1, keepdims=True)
+    e = np.exp(wide)
+    sums = e.sum(1, keepdims=True)
+    eps = float(np.finfo(dtype).eps)
+    np.testing.assert_allclose(F.softmax(x, axis=1), e / sums, rtol=(8 + width**0.5 / 8) * eps)
+    np.testing.assert_allclose(F.log_softmax(x, axis=1), wide - np.log(sums), rtol=8 * eps, atol=8 * eps)
+
+
+def test_softmax_does_not_round_the_distance_from_the_largest() -> None:
+    x = (40 * RNG.random((SMALL, 8)) - 20).astype(np.float32)
     e = np.exp(x.astype(np.float64))
-    expected = e / e.sum(1, keepdims=True)
-    np.testing.assert_allclose(F.softmax(x, axis=1), expected, rtol=2e-5)
-    np.testing.assert_allclose(F.log_softmax(x, axis=1), np.log(expected), rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(F.softmax(x, axis=1), e / e.sum(1, keepdims=True), rtol=6 * 2**-23)
+
+
+@pytest.mark.parametrize("width", [8, NARROW + 1])
+def test_softmax_of_rows_with_infinities(width: int) -> None:
+    x = np.tile(RNG.standard_normal((1, width)).astype(np.float32), (SMALL, 1))
+    plain, plain_log = F.softmax(x, axis=1)[0], F.log_softmax(x, axis=1)[0]
+    x[1], x[2, 0], x[3, 0], x[4, 1:], x[5] = -np.inf, np.inf, np.nan, -np.inf, -200
+    for found, usual, low in (
+        (F.softmax(x, axis=1), plain, 0),
+        (F.log_softmax(x, axis=1), plain_log, -np.inf),
+    ):
+        assert np.isnan(found[[1, 2, 3]]).any(1).all()
+        assert found[4, 1:].tolist() == [low] * (width - 1) and np.isfinite(found[5:]).all()
+        np.testing.assert_allclose(found[6:], np.tile(usual, (SMALL - 6, 1)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("apart", [1.0, 11.0, 1e3, np.inf, np.nan])

@@ -10,7 +10,20 @@ import pytest
 from graphc.ops.interpret import F
 from graphc.ops.sums import total
 
-SHAPES = [(1000, 3), (3, 1000), (1300, 1), (5, 700, 4), (2, 700, 300), (700, 2, 3), (600, 600), (0, 600), (600, 0, 5)]
+SHAPES = [
+    (1000, 3),
+    (3, 1000),
+    (1300, 1),
+    (5, 700, 4),
+    (2, 700, 300),
+    (700, 2, 3),
+    (600, 600),
+    (0, 600),
+    (600, 0, 5),
+    (700, 7),
+    (3, 900, 3),
+    (900, 1, 4),
+]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
