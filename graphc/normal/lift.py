@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from graphc.ir import Graph, Node
@@ -71,10 +72,11 @@ def _is_thin(form: Form) -> bool:
 
 
 def _cancelled(term: Term, nodes: Mapping[int, Node]) -> Term | None:
-    """Without matrices that meet their inverses. Those that a check may refuse stay."""
+    """Without matrices that meet their inverses. Of those that a check may refuse, one stays."""
+    times = Counter([f.atom for f in term.factors])
     for k, f in enumerate(term.factors):
         node = nodes[f.atom]
-        if not node.op.inverts or node.params["checked"] or len(f.places) != 2:
+        if not node.op.inverts or len(f.places) != 2 or (node.params["checked"] and times[f.atom] < 2):
             continue
         for j, g in enumerate(term.factors):
             if g.atom != node.inputs[0]:
