@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -53,7 +54,7 @@ def _lifted_somehow(
     except Unsolved:
         pass
     if len(given) == 2 and node.op.flops is not None:
-        for k in (0, 1) if _is_thin(given[1]) and not _is_thin(given[0]) else (1, 0):
+        for k in _atoms_first(*given):
             if any(t.factors for t in given[k].terms):
                 single = [
                     as_atom(i) if j == k else form for j, (i, form) in enumerate(zip(node.inputs, given, strict=True))
@@ -63,6 +64,13 @@ def _lifted_somehow(
                 except Unsolved:
                     continue
     return as_atom(node.id)
+
+
+def _atoms_first(a: Form, b: Form) -> tuple[int, int]:
+    """Which of two sums is an atom, and which if not that one: the smaller array, a vector sooner than a matrix."""
+    sizes = math.prod(a.shape), math.prod(b.shape)
+    first = sizes[0] < sizes[1] if sizes[0] != sizes[1] else _is_thin(b) and not _is_thin(a)
+    return (0, 1) if first else (1, 0)
 
 
 def _is_thin(form: Form) -> bool:
