@@ -37,6 +37,7 @@ from graphc.passes.solves import solve_systems
 from graphc.passes.spelling import as_before, multilinear
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
+from graphc.passes.support import shrink
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
 SWEEPS = 8  # simplification stops by itself long before
@@ -139,6 +140,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         rows,
         bands,
         demand,
+        ("support", REASSOCIATES, shrink),
         ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)),
     )
     return (
