@@ -10,7 +10,7 @@ from graphc.normal.affine import Unsolved
 from graphc.normal.emit import emit
 from graphc.normal.factor import factored
 from graphc.normal.find import Region
-from graphc.normal.form import Factor, Form, Term
+from graphc.normal.form import Factor, Form, Term, oriented
 from graphc.normal.gate import adds_up, multiplies
 from graphc.normal.lift import forms_of, is_lifted
 from graphc.normal.merge import merged
@@ -65,9 +65,12 @@ class Writer:
                 stack += below
 
     def _merged(self, id: int) -> Form | None:
-        """The form of a node, with as few terms as it can have."""
+        """The form of a node, with as few terms as it can have, and as few reversals."""
         form = self._forms.get(id)
-        return None if form is None else merged(form)
+        if form is None:
+            return None
+        form = merged(form)
+        return Form(form.shape, tuple([oriented(t) for t in form.terms]))
 
     def symbol(self, id: int) -> Symbol:
         """What the node is now."""

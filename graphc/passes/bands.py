@@ -181,6 +181,8 @@ class _Writer:
             return self._builder.emit(node.op, given, node.params)
         if transposes(node):
             return self._diagonal(node.inputs[0], -offset, column, row, count)
+        if node.op.inverts and not offset and not node.params["checked"] and min(self._facts.band(node.inputs[0])) <= 0:
+            return F.reciprocal(self._diagonal(node.inputs[0], offset, row, column, count))  # of a triangle
         line = F.diagonal(self._now(id), offset=offset, dim1=0, dim2=1)
         first = min(row, column)  # how far along the diagonal it begins
         if (first, count) == (0, line.shape[0]):

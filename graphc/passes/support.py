@@ -57,8 +57,9 @@ class _Writer:
         """Append a node; on the part where it is not zero, if that is known and small."""
         builder = self.builder
         builder.where, builder.scope = node.where, node.scope
-        static = all(type(n) is int for k in (*node.inputs, node.id) for r in self._nodes[k].results for n in r.shape)
-        box = self._box(node) if static and not node.op.several else None
+        arrays = [node, *[self._nodes[i] for i in node.inputs]]
+        known = all(not x.op.several and all(type(n) is int for n in x.shape) for x in arrays)
+        box = self._box(node) if known else None
         if box is not None and 0 not in sizes(box):
             if node.op is _PAD:
                 self._parts[node.id] = builder.symbol(self.new.get(node.inputs[0], node.inputs[0])), box
