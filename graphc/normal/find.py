@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from graphc.ir import Graph
+from graphc.ir import Graph, Node
+from graphc.normal.gate import adds_up
 from graphc.normal.lift import is_lifted
 
 MOST_NODES = 200  # of a region
@@ -37,6 +39,7 @@ def regions_of(graph: Graph, users: Mapping[int, list[int]], seeds: Set[int]) ->
                 group[id] = id
                 for i in below:
                     group[leader(i)] = id
+    _join_sharers(nodes, group, leader)
     leaders = {leader(id) for id in seeds if id in group}
     members: dict[int, list[int]] = {}
     for id in group if leaders else ():
@@ -49,6 +52,38 @@ def regions_of(graph: Graph, users: Mapping[int, list[int]], seeds: Set[int]) ->
         else:
             found += [piece for piece in _pieces(own, users, outputs) if not seeds.isdisjoint(piece.members)]
     return found
+
+
+def _join_sharers(nodes: Mapping[int, Node], group: dict[int, int], leader: Callable[[int], int]) -> None:
+    """Unite groups that add up products of the same arrays: what one computes, x'A in x'Ax, the other may need."""
+    first: dict[frozenset[int], int] = {}
+    pairs: list[tuple[int, int]] = []
+    for id in group:
+        if adds_up(nodes[id]):
+            read = frozenset([_array_of(i, nodes) for i in nodes[id].inputs])
+            if leader(first.setdefault(read, id)) != leader(id):
+                pairs.append((first[read], id))
+    sizes = Counter([leader(id) for id in group]) if pairs else Counter[int]()
+    for a, b in pairs:
+        a, b = leader(a), leader(b)
+        if a != b and sizes[a] + sizes[b] <= MOST_NODES:
+            group[a] = b
+            sizes[b] += sizes[a]
+
+
+def _array_of(id: int, nodes: Mapping[int, Node]) -> int:
+    """The array that a sum reads: beneath views, and products with what is smaller."""
+    while True:
+        node = nodes[id]
+        if node.op.view:
+            id = node.inputs[0]
+        elif node.op.pointwise and node.op.bilinear and len(node.inputs) == 2:
+            larger, smaller = sorted(node.inputs, key=lambda i: -nodes[i].size)
+            if nodes[smaller].size == nodes[larger].size or nodes[larger].size < node.size:
+                return id
+            id = larger
+        else:
+            return id
 
 
 def _is_root(id: int, inside: Collection[int], users: Mapping[int, list[int]], outputs: Collection[int]) -> bool:

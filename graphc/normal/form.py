@@ -87,6 +87,20 @@ def collected(shape: Sequence[int], terms: Sequence[Term | None]) -> Form:
     return Form(tuple(shape), tuple(total.values()))
 
 
+def oriented(term: Term) -> Term:
+    """A term with its labels in the direction that reverses the fewest elements, of factors and of the result."""
+    reversed_elements = [0] * len(term.sizes)
+    for places in (term.places, *[f.places for f in term.factors]):
+        elements = math.prod([term.sizes[k] for k in {k for p in places for k in p.labels}])
+        for k, stride in [step for p in places for step in p.steps]:
+            reversed_elements[k] += elements if stride < 0 else -elements
+    turned = {k: label(k, -1) + (term.sizes[k] - 1) for k, count in enumerate(reversed_elements) if count > 0}
+    if not turned:
+        return term
+    factors = tuple([Factor(f.atom, tuple([p.at(turned) for p in f.places])) for f in term.factors])
+    return Term(term.coefficient, factors, tuple([p.at(turned) for p in term.places]), term.sizes)
+
+
 def tidy(coefficient: Number, factors: Sequence[Factor], places: Sequence[Index], sizes: Sequence[int]) -> Term | None:
     """The term with its labels in the order in which they occur, first with rising places. None if it is zero."""
     fixed: dict[int, Index] = {}

@@ -163,8 +163,10 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow], sums
         return found._replace(added=max(found.added, node.size), structure=found.structure or doubled)
     if max(sizes) < node.size:
         return found._replace(structure=True, outer=True)
-    if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it
-        return _Flow(sums if all(f.sums for f in below) else frozenset(), found.zeros, found.zeros, computed=True)
+    if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it, but by an outer product
+        kept = found.zeros or found.outer
+        own = sums if all(f.sums for f in below) else frozenset[int]()
+        return _Flow(own, kept, found.zeros, found.outer, computed=True)
     place = sizes.index(max(sizes))
     there = _is_there(node.inputs[place], nodes)
     return found._replace(structure=found.structure or there, scaled=there or below[place].scaled)

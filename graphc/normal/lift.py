@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from graphc.ir import Graph, Node
@@ -52,7 +54,7 @@ def _lifted_somehow(
     except Unsolved:
         pass
     if len(given) == 2 and node.op.flops is not None:
-        for k in (0, 1) if _is_thin(given[1]) and not _is_thin(given[0]) else (1, 0):
+        for k in _atoms_first(*given):
             if any(t.factors for t in given[k].terms):
                 single = [
                     as_atom(i) if j == k else form for j, (i, form) in enumerate(zip(node.inputs, given, strict=True))
@@ -64,6 +66,13 @@ def _lifted_somehow(
     return as_atom(node.id)
 
 
+def _atoms_first(a: Form, b: Form) -> tuple[int, int]:
+    """Which of two sums is an atom, and which if not that one: the smaller array, a vector sooner than a matrix."""
+    sizes = math.prod(a.shape), math.prod(b.shape)
+    first = sizes[0] < sizes[1] if sizes[0] != sizes[1] else _is_thin(b) and not _is_thin(a)
+    return (0, 1) if first else (1, 0)
+
+
 def _is_thin(form: Form) -> bool:
     """Whether no factor has an element for each place: diagonals, and columns times rows. Such a sum is multiplied
     out sooner than another, which is an atom then."""
@@ -71,10 +80,11 @@ def _is_thin(form: Form) -> bool:
 
 
 def _cancelled(term: Term, nodes: Mapping[int, Node]) -> Term | None:
-    """Without matrices that meet their inverses. Those that a check may refuse stay."""
+    """Without matrices that meet their inverses. Of those that a check may refuse, one stays."""
+    times = Counter([f.atom for f in term.factors])
     for k, f in enumerate(term.factors):
         node = nodes[f.atom]
-        if not node.op.inverts or node.params["checked"] or len(f.places) != 2:
+        if not node.op.inverts or len(f.places) != 2 or (node.params["checked"] and times[f.atom] < 2):
             continue
         for j, g in enumerate(term.factors):
             if g.atom != node.inputs[0]:

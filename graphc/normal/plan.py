@@ -67,6 +67,7 @@ class Memory:
         self._of_atoms: dict[Atoms, list[tuple[int, _Alike, int]]] = {}  # term number, its products, a subset
         self._atoms_made: set[Atoms] = set()  # of what has been made, or was meanwhile
         self._popular: dict[Atoms, Counter[Any]] = {}  # in how many terms each product of these atoms is
+        self._summed = Counter[int]()  # in how many terms an atom is summed up before it is multiplied
         self._alike: dict[tuple[Any, ...], _Alike] = {}
         self.forms: dict[Any, Any] = {}
 
@@ -76,8 +77,10 @@ class Memory:
         self._atoms_made.clear()
         self._of_atoms.clear()
         self._popular.clear()
+        self._summed.clear()
         for k, (factors, out, sizes) in enumerate(terms):
             alike = self.alike(factors, out, sizes)
+            self._summed.update(_summed_alone(factors, out))
             for subset, atoms in alike.products():
                 self._of_atoms.setdefault(atoms, []).append((k, alike, subset))
 
@@ -127,6 +130,13 @@ class Memory:
         """In how many terms a product occurs."""
         return 1 if key is None else max(self._count(key), 1)
 
+    def is_shared(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) -> bool:
+        """Whether a term has a product, or the sum of an atom, that another may have as well."""
+        alike = self.alike(factors, out, sizes)
+        return any(self._summed[atom] > 1 for atom in _summed_alone(factors, out)) or any(
+            self.sharers(self.common(alike, subset)) > 1 for subset, _ in alike.products()
+        )
+
     def _count(self, key: Any) -> int:
         atoms = key[0]
         known = self._popular.get(atoms)
@@ -134,6 +144,13 @@ class Memory:
             found = {(k, alike.key(subset)[0]) for k, alike, subset in self._of_atoms.get(atoms, ())}
             known = self._popular[atoms] = Counter([own for _, own in found])
         return known[key]
+
+
+def _summed_alone(factors: Sequence[Factor], out: frozenset[int]) -> set[int]:
+    """The atoms with labels that neither another factor nor the result has."""
+    own = [{k for place in f.places for k in place.labels} for f in factors]
+    uses = Counter(itertools.chain.from_iterable(own))
+    return {f.atom for f, ks in zip(factors, own, strict=True) if any(uses[k] == 1 and k not in out for k in ks)}
 
 
 def planned(whole: Sequence[Factor], out: frozenset[int], sizes: Sequence[int], memory: Memory | None = None) -> Plan:

@@ -55,7 +55,7 @@ class Trial:
                 found = price, atoms
 
         factors = frozenset([id for id in shared if not self._is_added_only(id)])
-        usual = shared, frozenset[int](), shared & narrow, shared | sums, sums, shared - sums | narrow, factors, narrow
+        usual = shared, narrow, frozenset[int](), shared & narrow, shared | sums, sums, shared - sums | narrow, factors
         for atoms in usual:
             attempt(atoms)
         if found is None or found[0] > self._bounds.hopeful * before:

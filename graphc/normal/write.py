@@ -10,7 +10,7 @@ from graphc.normal.affine import Unsolved
 from graphc.normal.emit import emit
 from graphc.normal.factor import factored
 from graphc.normal.find import Region
-from graphc.normal.form import Factor, Form
+from graphc.normal.form import Factor, Form, Term, oriented
 from graphc.normal.gate import adds_up, multiplies
 from graphc.normal.lift import forms_of, is_lifted
 from graphc.normal.merge import merged
@@ -18,6 +18,7 @@ from graphc.normal.plan import Memory
 from graphc.rewrite.cost import node_cost, work
 
 MOST_TERMS = 16  # of a form
+SHARED = 1.05  # times what a node cost may be spent on a form with a product that others need
 
 
 @final
@@ -53,17 +54,23 @@ class Writer:
         """The factors, labels of the result, and sizes, of the terms that will be written, as far as is known."""
         stack, seen = list(roots), set(roots)
         while stack:
-            form = self._merged(stack.pop())
+            id = stack.pop()
+            form = self._merged(id)
             for t in () if form is None else form.terms:
-                yield t.factors, frozenset([k for place in t.places for k in place.labels]), t.sizes
-                below = {f.atom for f in t.factors if f.atom in self._members} - seen
+                yield _of(t)
+                names = {f.atom for f in t.factors}
+                # of an atom that is computed here as well, as a quotient of sums, what it reads is written
+                below = names.union(self._nodes[id].inputs if id in names else ()) & self._members - seen
                 seen |= below
                 stack += below
 
     def _merged(self, id: int) -> Form | None:
-        """The form of a node, with as few terms as it can have."""
+        """The form of a node, with as few terms as it can have, and as few reversals."""
         form = self._forms.get(id)
-        return None if form is None else merged(form)
+        if form is None:
+            return None
+        form = merged(form)
+        return Form(form.shape, tuple([oriented(t) for t in form.terms]))
 
     def symbol(self, id: int) -> Symbol:
         """What the node is now."""
@@ -89,12 +96,16 @@ class Writer:
             if (
                 result is not None
                 and result.aval == node.aval
-                and self._cost(range(mark, result.id + 1)) < self._before(id)
+                and self._cost(range(mark, result.id + 1)) < self._before(id) * (SHARED if self._is_shared(form) else 1)
             ):
                 return result
             builder.rollback(mark)
             self._memory.made = made
         return self._as_it_was(id)
+
+    def _is_shared(self, form: Form) -> bool:
+        """Whether others may need what a form computes on the way."""
+        return any(self._memory.is_shared(*_of(t)) for t in form.terms)
 
     def _as_it_was(self, id: int) -> Symbol:
         """A node on what its operands are now, from the next atoms up."""
@@ -147,6 +158,11 @@ class Writer:
         number = self._brackets.setdefault(inner, -2 - len(self._brackets))
         self._inside[number] = inner
         return number
+
+
+def _of(t: Term) -> tuple[Sequence[Factor], frozenset[int], Sequence[int]]:
+    """The factors of a term, the labels of the result, and their sizes: what is planned."""
+    return t.factors, frozenset([k for place in t.places for k in place.labels]), t.sizes
 
 
 def lifted_below(region: Region, nodes: Mapping[int, Node]) -> list[int]:

@@ -23,6 +23,7 @@ MOST = 9  # diagonals
 SPARSE = 16  # times as many rows and columns as diagonals, at least
 
 _WHERE, _MUL, _SLICE, _RESHAPE, _PERMUTE = (OPS[name] for name in ("where", "mul", "slice", "reshape", "permute"))
+_ADD, _SUB = OPS["add"], OPS["sub"]
 
 
 class _Line(NamedTuple):
@@ -42,50 +43,79 @@ def split_bands(graph: Graph) -> Graph:
     if not any(multiplies(node) for node in nodes.values()) and _SLICE not in graph.ops:
         return graph
     facts = Facts(nodes)
-    lines = {id: line for id, node in nodes.items() if (line := _read(node, nodes)) is not None}
+    lines = {id: line for id, node in nodes.items() if (line := _read(node, nodes, facts)) is not None}
     lines = {id: line for id, line in lines.items() if _is_read_so_only(line.of, lines, graph, users)}
+    apart = {id: found for id, node in nodes.items() if (found := _apart(node, nodes, facts)) is not None}
     found = {id: band for id in nodes if (band := _narrow(nodes[id], nodes, facts)) is not None}
     chosen = {
         id: band
         for id, band in found.items()
         if _masks_a_product(id, nodes, facts) or (id not in graph.outputs and _is_multiplied(id, nodes, users))
     }
-    return eliminate_dead_code(_Writer(graph, facts, chosen, lines).written()) if chosen or lines else graph
+    if not (chosen or lines or apart):
+        return graph
+    return eliminate_dead_code(_Writer(graph, facts, chosen, lines, apart).written())
 
 
-def _read(node: Node, nodes: Mapping[int, Node]) -> _Line | None:
+def _read(node: Node, nodes: Mapping[int, Node], facts: Facts) -> _Line | None:
     """What a slice of the elements of a matrix reads of what a loop computes, if that is a diagonal."""
     if node.op is not _SLICE or node.aval.ndim != 1:
         return None
     below = nodes[node.inputs[0]]
     while below.op is _RESHAPE or (below.op is _PERMUTE and below.params["dims"] == (*range(below.aval.ndim),)):
         below = nodes[below.inputs[0]]
-    computed = below.op.pointwise or _is_triangle(below)
+    computed = below.op.pointwise or _is_triangle(below) or _inverts_a_triangle(below, facts)
     if below.aval.ndim != 2 or not computed or not all(type(n) is int for n in below.shape):
         return None
     (start,), (step,), (count,), m = node.params["start"], node.params["step"], node.shape, below.shape[1]
     if step != m + 1 or nodes[node.inputs[0]].shape != (below.size,):
         return None
     row, column = divmod(start, m)
+    if below.op.inverts and column != row:
+        return None  # of which nothing is known but the main diagonal
     return _Line(below.id, column - row, row, column, count) if column + count <= m else None
 
 
 def _is_read_so_only(id: int, lines: Collection[int], graph: Graph, users: Mapping[int, list[int]]) -> bool:
     readers = users.get(id, ())
     return id not in graph.outputs and all(
-        k in lines or (graph.nodes[k].op.view and _is_read_so_only(k, lines, graph, users)) for k in readers
+        k in lines
+        or ((graph.nodes[k].op.view or graph.nodes[k].op.inverts) and _is_read_so_only(k, lines, graph, users))
+        for k in readers
     )
 
 
 def _narrow(node: Node, nodes: Mapping[int, Node], facts: Facts) -> Band | None:
     """The band of a matrix that a mask makes narrow."""
-    if _masked(node, nodes, facts) is None or node.dtype.kind not in "fc":
+    if _masked(node, nodes, facts) is None or not _is_large(node):
         return None
-    if not all(type(n) is int for n in node.shape) or min(node.shape) < SPARSE:
-        return None
-    band = facts.band(node.id)
+    return _few(facts.band(node.id), node)
+
+
+def _is_large(node: Node) -> bool:
+    return node.dtype.kind in "fc" and all(type(n) is int for n in node.shape) and min(node.shape) >= SPARSE
+
+
+def _few(band: Band, node: Node) -> Band | None:
+    """A band of few diagonals."""
     count = band.below + band.above + 1
     return band if 0 < count <= min(MOST, min(node.shape) // SPARSE) else None
+
+
+def _apart(node: Node, nodes: Mapping[int, Node], facts: Facts) -> tuple[int, Band] | None:
+    """Of which operand of a sum a triangle leaves a narrow band, and which, as of the inverse of another triangle."""
+    if not _is_triangle(node) or node.aval.ndim != 2 or not _is_large(node):
+        return None
+    below = nodes[node.inputs[0]]
+    if below.op is not _ADD and below.op is not _SUB:
+        return None
+    assert node.op.band is not None
+    for k, id in enumerate(below.inputs):
+        if nodes[id].shape == node.shape:
+            band = _few(Band(*node.op.band(node.shape, node.params, facts.band(id))), node)
+            if band is not None and nodes[below.inputs[1 - k]].shape == node.shape:
+                return k, band
+    return None
 
 
 def _masked(node: Node, nodes: Mapping[int, Node], facts: Facts) -> int | None:
@@ -107,6 +137,11 @@ def _is_triangle(node: Node) -> bool:
     return node.op.band is not None and bool(node.op.traits & Trait.LINEAR)
 
 
+def _inverts_a_triangle(node: Node, facts: Facts) -> bool:
+    """Whether a node is the inverse of a triangle, which no check may refuse: its diagonal is that of reciprocals."""
+    return node.op.inverts and not node.params["checked"] and min(facts.band(node.inputs[0])) <= 0
+
+
 def _masks_a_product(id: int, nodes: Mapping[int, Node], facts: Facts) -> bool:
     below = _masked(nodes[id], nodes, facts)
     while below is not None and not multiplies(nodes[below]):
@@ -125,11 +160,15 @@ def _is_multiplied(id: int, nodes: Mapping[int, Node], users: Mapping[int, list[
 
 @final
 class _Writer:
-    def __init__(self, graph: Graph, facts: Facts, chosen: Mapping[int, Band], lines: Mapping[int, _Line]):
+    def __init__(
+        self, graph: Graph, facts: Facts, chosen: Mapping[int, Band], lines: Mapping[int, _Line],
+        apart: Mapping[int, tuple[int, Band]],
+    ):  # fmt: skip
         self._graph = graph
         self._facts = facts
         self._chosen = chosen
         self._lines = lines
+        self._apart = apart
         self._builder = Builder()
         self._builder.next_id = max(graph.nodes) + 1
         self._new: dict[int, int] = {}
@@ -141,10 +180,22 @@ class _Writer:
             if id in self._chosen:
                 builder.where, builder.scope = node.where, node.scope
                 new[id] = self._sum(node, self._chosen[id]).id
+            elif id in self._apart:
+                builder.where, builder.scope = node.where, node.scope
+                new[id] = self._triangle_of_sum(node, *self._apart[id]).id
             elif id in self._lines:
                 builder.where, builder.scope = node.where, node.scope
                 new[id] = self._diagonal(*self._lines[id]).id
         return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+
+    def _triangle_of_sum(self, node: Node, narrow: int, band: Band) -> Symbol:
+        """A triangle of a sum: that of one operand, and of the other one the few diagonals that are left."""
+        nodes, builder = self._graph.nodes, self._builder
+        below = nodes[node.inputs[0]]
+        parts = [self._now(i) for i in below.inputs]
+        parts[1 - narrow] = builder.emit(node.op, [parts[1 - narrow]], node.params)
+        parts[narrow] = self._sum(nodes[below.inputs[narrow]], band)
+        return builder.emit(below.op, parts, below.params)
 
     def _sum(self, node: Node, band: Band) -> Symbol:
         """The matrix as the sum of its diagonals."""
@@ -181,6 +232,8 @@ class _Writer:
             return self._builder.emit(node.op, given, node.params)
         if transposes(node):
             return self._diagonal(node.inputs[0], -offset, column, row, count)
+        if not offset and _inverts_a_triangle(node, self._facts):
+            return F.reciprocal(self._diagonal(node.inputs[0], offset, row, column, count))
         line = F.diagonal(self._now(id), offset=offset, dim1=0, dim2=1)
         first = min(row, column)  # how far along the diagonal it begins
         if (first, count) == (0, line.shape[0]):

@@ -91,6 +91,8 @@ class _Writer:
                     inverse = self._inverse(x, node.params["checked"], node.params["asked"])
                     found = inverse if node.op is _INV else inverse @ builder.symbol(inputs[1])
                     new[id] = found.id
+                    if id in self._needed:
+                        self._needed.add(found.id)
         result = rename(graph.result, {id: new.get(id, id) for id in graph.outputs})
         return graph.replace(builder.nodes, result)
 
@@ -117,12 +119,14 @@ class _Writer:
         return self._operands(node)[0] if transposes(node) else None
 
     def _factors(self, x: Symbol) -> tuple[Symbol, Symbol] | None:
-        """The square matrices whose product a node is, if nothing else reads it."""
+        """The square matrices whose product a node is, if nothing else reads it or both are triangles."""
         node = self._node(x)
-        if node.op is not _MATMUL or x.id in self._needed:
+        if node.op is not _MATMUL:
             return None
         p, q = self._operands(node)
-        return (p, q) if p.shape == q.shape == x.shape else None
+        if p.shape != q.shape or p.shape != x.shape:
+            return None
+        return (p, q) if x.id not in self._needed or (self._is_easy(p) and self._is_easy(q)) else None
 
     def _scaled(self, x: Symbol) -> tuple[Symbol, Symbol] | None:
         """(P, s) with P s the matrix, s one number."""
@@ -253,7 +257,8 @@ class _Writer:
         node = self._node(x)
         if node.op is _INV:
             inner = self._operands(node)[0]
-            if not (checked or node.params["checked"]):
+            # an inverse that others read asks for itself whether there is one
+            if not (checked or (node.params["checked"] and x.id not in self._needed)):
                 return inner
             sign, _ = self._logs(inner)
             return self._regular(inner, F.ne(sign, 0), True, node.params["asked"])

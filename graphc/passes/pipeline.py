@@ -27,14 +27,17 @@ from graphc.passes.maps import batch_rows
 from graphc.passes.monomials import collect_terms
 from graphc.passes.numbers import fold_numbers
 from graphc.passes.opaque import without_rules
+from graphc.passes.places import regular_places
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL, linalg, scattering
 from graphc.passes.settings import DEFAULT, LOWERING, USUAL, WIDE, Settings, settings_of
 from graphc.passes.settled import Pass, settling
 from graphc.passes.solves import solve_systems
+from graphc.passes.spelling import as_before, multilinear
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
+from graphc.passes.support import shrink
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
 SWEEPS = 8  # simplification stops by itself long before
@@ -137,6 +140,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         rows,
         bands,
         demand,
+        ("support", REASSOCIATES, shrink),
         ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)),
     )
     return (
@@ -144,6 +148,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         dead,
         ("assumptions", REASSOCIATES, drop_proven),
         ("inverses", REASSOCIATES, expand_inverses),
+        ("places", REASSOCIATES, regular_places),
         ("pads", REASSOCIATES, join_pads),
         *algebra,
         ("repeats", REASSOCIATES, partial(repeats, settings=settings)),
@@ -182,10 +187,11 @@ def settings_for(strict: bool = False, level: int = USUAL, without: str | Collec
 
 def sums_of_products(graph: Graph, settings: Settings = DEFAULT) -> Graph:
     """`graph` with its products in their cheapest order and structure."""
-    rewritten, found = rewrite_regions(graph, WIDER if settings.level >= WIDE else BOUNDS)
+    spelled = multilinear(graph)
+    rewritten, found = rewrite_regions(spelled, WIDER if settings.level >= WIDE else BOUNDS)
     if not found:
         return graph
-    clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(rewritten)))
+    clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(as_before(rewritten, spelled, graph))))
     clean = _recorded(clean, Record("sums of products", len(graph), len(clean), notes=tuple(_counted(found))))
     if not settings.allow("demand", REASSOCIATES):
         return clean

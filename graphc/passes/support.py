@@ -1,0 +1,188 @@
+"""Where arrays are not zero: what is computed of zeros around a part, element by element, is zeros around its result.
+
+Gradients of parts are zeros but for that part. Functions of them that keep zeros, masks and triangles are computed on
+the part, and the zeros laid around it afterwards, for sums of products to see. It is `demand`, the other way round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+
+from graphc.facts import bands
+from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ops import OPS, Trait
+from graphc.ops.interpret import run_kernel
+from graphc.ops.parts import POINTWISE, Box, Parts, sizes, whole
+from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.demand import LESS
+from graphc.rewrite.rule import held_number
+
+_PAD, _PERMUTE, _RESHAPE, _WHERE = (OPS[name] for name in ("pad_zeros", "permute", "reshape", "where"))
+
+
+def shrink(graph: Graph) -> Graph:
+    """`graph` with what keeps zeros computed where its operands are not zero. Rounds differently: -0 may become 0."""
+    if _PAD not in graph.ops and not any(map(_is_triangle, graph.nodes.values())):
+        return graph
+    writer = _Writer(graph)
+    for node in graph.nodes.values():
+        writer.write(node)
+    if not writer.changed:
+        return graph
+    result = rename(graph.result, {id: writer.new.get(id, id) for id in graph.outputs})
+    return eliminate_dead_code(graph.replace(writer.builder.nodes, result))
+
+
+def _is_triangle(node: Node) -> bool:
+    """Whether a node leaves a triangle of its operand."""
+    return node.op.band is not None and bool(node.op.traits & Trait.LINEAR)
+
+
+@final
+class _Writer:
+    def __init__(self, graph: Graph):
+        self.builder = Builder()
+        self.builder.next_id = max(graph.nodes) + 1
+        self.new: dict[int, int] = {}
+        self.changed = False
+        self._nodes = graph.nodes
+        self._parts: dict[int, tuple[Symbol, Box]] = {}  # what has zeros around it: the rest, and where that lies
+        self._keeps: dict[Any, bool] = {}
+
+    def write(self, node: Node) -> None:
+        """Append a node; on the part where it is not zero, if that is known and small."""
+        builder = self.builder
+        builder.where, builder.scope = node.where, node.scope
+        arrays = [node, *[self._nodes[i] for i in node.inputs]]
+        known = all(not x.op.several and all(type(n) is int for n in x.shape) for x in arrays)
+        box = self._box(node) if known else None
+        if box is not None and 0 not in sizes(box):
+            if node.op is _PAD:
+                self._parts[node.id] = builder.symbol(self.new.get(node.inputs[0], node.inputs[0])), box
+            elif node.op.view:
+                F, (part, _) = builder.language, self._parts[node.inputs[0]]
+                moved = F.permute(part, dims=node.params["dims"]) if node.op is _PERMUTE else part
+                self._parts[node.id] = F.reshape(moved, shape=sizes(box)) if moved.shape != sizes(box) else moved, box
+            elif math.prod(sizes(box)) <= LESS * node.size:
+                part = self._computed(node, box)
+                around = [(a, n - b) for (a, b), n in zip(box, node.shape, strict=True)]
+                low, high = zip(*around, strict=True)
+                laid = builder.language.pad_zeros(part, low=low, high=high, interior=(0,) * len(low))
+                self._parts[node.id] = part, box
+                self.new[node.id] = laid.id
+                self.changed = True
+                return
+        builder.copy(node, tuple([self.new.get(i, i) for i in node.inputs]))
+
+    def _box(self, node: Node) -> Box | None:
+        """Around which a node is zero; None where that is not known."""
+        op = node.op
+        if op is _PAD:
+            low, high, interior = (node.params[name] for name in ("low", "high", "interior"))
+            if any(interior) or min((*low, *high), default=0) < 0:
+                return None
+            return tuple([(a, n - b) for a, b, n in zip(low, high, node.shape, strict=True)])
+        known = [self._zeros_around(i, node) for i in node.inputs]
+        if _is_triangle(node):
+            return self._of_triangle(node, known[0] or whole(node.shape))
+        if all(box is None for box in known):
+            return None
+        if op is _PERMUTE and known[0] is not None:
+            return tuple([known[0][d] for d in node.params["dims"]])
+        if op is _RESHAPE and known[0] is not None:
+            return _reshaped(known[0], self._nodes[node.inputs[0]].shape, node.shape)
+        if op is _WHERE:
+            return _around(known[1], known[2])
+        if op.pointwise and op.bilinear and len(known) == 2:
+            return _within(known[0] or whole(node.shape), known[1] or whole(node.shape))
+        return known[0] if op.pointwise and len(known) == 1 and self._keeps_zeros(node) else None
+
+    def _zeros_around(self, id: int, node: Node) -> Box | None:
+        """The box of an operand in the shape of the result; empty for zeros."""
+        shape, wanted = self._nodes[id].shape, node.shape
+        if id in self._parts:
+            box = self._parts[id][1]
+            if node.op.view or not node.op.pointwise:
+                return box
+            lead = len(wanted) - len(shape)
+            if all(n == m for n, m in zip(shape, wanted[lead:], strict=True)):
+                return (*[(0, n) for n in wanted[:lead]], *box)
+            return None
+        nothing = node.op is _WHERE and held_number(id, self._nodes) == 0
+        return tuple([(0, 0) for _ in wanted]) if nothing else None
+
+    def _of_triangle(self, node: Node, box: Box) -> Box | None:
+        """The part of a box in which a triangle is not zero."""
+        assert node.op.band is not None
+        below, above = node.op.band(node.shape, node.params, bands.whole(node.shape))
+        (top, bottom), (left, right) = box[-2:]
+        top, right = max(top, left - above), min(right, bottom + above)
+        left, bottom = max(left, top - below), min(bottom, right + below)
+        own = *box[:-2], (top, bottom), (left, right)
+        return own if top < bottom and left < right and own != whole(node.shape) else None
+
+    def _is_all_of_triangle(self, node: Node, box: Box) -> bool:
+        """Whether all places of a box belong to a triangle."""
+        assert node.op.band is not None
+        below, above = node.op.band(node.shape, node.params, bands.whole(node.shape))
+        (top, bottom), (left, right) = box[-2:]
+        return right - 1 - top <= above and bottom - 1 - left <= below
+
+    def _keeps_zeros(self, node: Node) -> bool:
+        """Whether a function of one array is zero at zero."""
+        dtype = self._nodes[node.inputs[0]].dtype
+        key = node.key(()), dtype
+        if key not in self._keeps:
+            with np.errstate(all="ignore"):
+                at_zero = run_kernel(node.op, [np.zeros((), dtype)], node.params)
+            self._keeps[key] = node.check is None and not node.op.impure and not np.any(at_zero)
+        return self._keeps[key]
+
+    def _computed(self, node: Node, box: Box) -> Symbol:
+        parts: Parts = POINTWISE if node.op.pointwise else node.op.parts  # pyright: ignore[reportAssignmentType]
+        shapes = [self._nodes[i].shape for i in node.inputs]
+        given = [
+            self._read(i, parts.reads(box, shape, node.params)) for i, shape in zip(node.inputs, shapes, strict=True)
+        ]
+        F = self.builder.language
+        if _is_triangle(node) and self._is_all_of_triangle(node, box):
+            return given[0]
+        if parts.make is not None:
+            return parts.make(F, *given, box, shapes[0], node.params)
+        return self.builder.emit(node.op, given, node.params)
+
+    def _read(self, id: int, box: Box) -> Symbol:
+        """A box of an operand: out of the part of it that is not zero, if it has no zeros."""
+        found, there = self._parts.get(id) or (self.builder.symbol(self.new.get(id, id)), whole(self._nodes[id].shape))
+        if _within(box, there) != box:
+            found, there = self.builder.symbol(self.new.get(id, id)), whole(self._nodes[id].shape)
+        if box == there:
+            return found
+        start, stop = zip(*[(a - c, b - c) for (a, b), (c, _) in zip(box, there, strict=True)], strict=True)
+        return self.builder.language.slice(found, start=start, stop=stop, step=(1,) * len(box))
+
+
+def _within(a: Box, b: Box) -> Box:
+    """What two boxes have in common."""
+    return tuple([(max(p, r), max(min(q, s), max(p, r))) for (p, q), (r, s) in zip(a, b, strict=True)])
+
+
+def _around(a: Box | None, b: Box | None) -> Box | None:
+    """The smallest box with both."""
+    if a is None or b is None:
+        return None
+    if 0 in sizes(a) or 0 in sizes(b):
+        return a if 0 in sizes(b) else b
+    return tuple([(min(p, r), max(q, s)) for (p, q), (r, s) in zip(a, b, strict=True)])
+
+
+def _reshaped(box: Box, old: Sequence[int], new: Sequence[int]) -> Box | None:
+    """Where a box is when axes of size 1 come and go; None for other shapes."""
+    if [n for n in old if n != 1] != [n for n in new if n != 1] or any(b - a < 1 for a, b in box):
+        return None
+    left = iter([part for part, n in zip(box, old, strict=True) if n != 1])
+    return tuple([(0, 1) if n == 1 else next(left) for n in new])

@@ -1,0 +1,174 @@
+"""Programs beside the form that somebody writes by hand: as cheap, in value and gradient, and the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eager as torch
+import eager.nn.functional as F
+import graphc
+from graphc.ir import Graph
+from graphc.passes.cse import eliminate_common_subexpressions
+from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.fold import fold_constants
+from tests.normal.searches import GOAL, agree, cost
+
+N = 96
+M, V = (N, N), (N,)
+D = torch.float64
+inv = torch.linalg.inv
+
+
+def _bfgs(H, s, y, g):
+    r, one = 1 / (y @ s), torch.eye(len(s), dtype=D)
+    return (one - r * torch.outer(s, y)) @ H @ (one - r * torch.outer(y, s)) @ g + r * torch.outer(s, s) @ g
+
+
+def _bfgs_by_hand(H, s, y, g):
+    r = 1 / (y @ s)
+    z = H @ (g - y * (r * (s @ g)))
+    return z + s * (r * (s @ g) - r * (y @ z))
+
+
+def _precision(C, x):
+    P = torch.tril(C) @ torch.tril(C).T
+    return x @ P @ x - torch.logdet(P)
+
+
+def _precision_by_hand(C, x):
+    T = torch.tril(C)
+    return ((x @ T) ** 2).sum() - 2 * torch.log(torch.diagonal(T).abs()).sum()
+
+
+def _cg(A, r, p):
+    return (r @ r) / (p @ A @ p) * (A @ p)
+
+
+def _cg_by_hand(A, r, p):
+    q = A @ p
+    return (r @ r) / (p @ q) * q
+
+
+def _squeezed(X, A, B):
+    return (X * torch.sigmoid(torch.relu(X.mean(-1) @ A) @ B)[:, :, None]).sum(-1)
+
+
+def _squeezed_by_hand(X, A, B):
+    s = X.sum(-1)
+    return s * torch.sigmoid(torch.relu(s / X.shape[-1] @ A) @ B)
+
+
+def _pixelwise(x, a, b):
+    return F.conv2d(F.conv2d(x, a), b)
+
+
+def _pixelwise_by_hand(x, a, b):
+    return F.conv2d(x, (b[:, :, 0, 0] @ a[:, :, 0, 0])[:, :, None, None])
+
+
+def _reversal():
+    return torch.flip(torch.eye(N, dtype=D), [0])
+
+
+_IMAGE = (2, 8, 12, 12)
+# (as written, by hand, shapes, whether the gradient is as cheap)
+PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Sequence[tuple[int, ...]], bool]] = {
+    "quotient of an outer product": (
+        lambda v, A: (torch.eye(N, dtype=D) - 2 * torch.outer(v, v) / (v @ v)) @ A,
+        lambda v, A: A - torch.outer(2 / (v @ v) * v, v @ A), (V, M), True,
+    ),
+    "quotient by columns": (
+        lambda A, p: (0.85 * (A / A.sum(0)) + 0.15 / N * torch.ones(N, N, dtype=D)) @ p,
+        lambda A, p: 0.85 * (A @ (p / A.sum(0))) + 0.15 / N * p.sum(), (M, V), True,
+    ),
+    "quasi-Newton update": (_bfgs, _bfgs_by_hand, (M, V, V, V), False),
+    "step of conjugate gradients": (_cg, _cg_by_hand, (M, V, V), False),
+    "a sum and a mean of one array": (_squeezed, _squeezed_by_hand, ((4, 16, 64), (16, 4), (4, 16)), True),
+    "weights by an outer product": (
+        lambda X, u, v: (torch.outer(u, v) * X).sum(), lambda X, u, v: u @ (X @ v), (M, V, V), True,
+    ),
+    "convolutions by one pixel": (_pixelwise, _pixelwise_by_hand, (_IMAGE, (24, 8, 1, 1), (6, 24, 1, 1)), True),
+    "mean of a convolution by one pixel": (
+        lambda x, a: F.conv2d(x, a).mean((2, 3)), lambda x, a: x.mean((2, 3)) @ a[:, :, 0, 0].T,
+        (_IMAGE, (24, 8, 1, 1)), True,
+    ),
+    "convolution by the whole image": (
+        lambda x, a: F.conv2d(x, a).sum(1), lambda x, a: F.conv2d(x, a.sum(0, keepdim=True))[:, 0],
+        (_IMAGE, (24, 8, 12, 12)), True,
+    ),
+    "columns repeated": (
+        lambda X, W: torch.repeat_interleave(X, 4, 1) @ W,
+        lambda X, W: X @ W.reshape(N // 4, 4, N).sum(1), ((N, N // 4), M), True,
+    ),
+    "rows repeated": (
+        lambda X, W: torch.repeat_interleave(X, 4, 0) @ W,
+        lambda X, W: torch.repeat_interleave(X @ W, 4, 0), ((N // 4, N), M), True,
+    ),
+    "every third column": (
+        lambda A, B: (A @ B)[:, torch.arange(0, N, 3)], lambda A, B: A @ B[:, ::3], (M, M), True,
+    ),
+    "reversed on both sides": (
+        lambda A, x: (_reversal() @ A @ _reversal()) @ x, lambda A, x: torch.flip(A @ torch.flip(x, [0]), [0]),
+        (M, V), True,
+    ),
+    "row of a triangle": (
+        lambda A, B: torch.tril(A @ B)[10],
+        lambda A, B: torch.cat([A[10] @ B[:, :11], torch.zeros(N - 11, dtype=D)]), (M, M), True,
+    ),
+    "block of a masked product": (
+        lambda A, B: torch.where(torch.arange(N)[:, None] % 3 != torch.arange(N), A @ B, 0.0)[:8, :8],
+        lambda A, B: torch.where(torch.arange(8)[:, None] % 3 != torch.arange(8), A[:8] @ B[:, :8], 0.0),
+        (M, M), True,
+    ),
+    "relu of a part": (
+        lambda A, B: torch.relu(F.pad(A[:8] @ B, (0, 0, 0, N - 8))) @ B,
+        lambda A, B: F.pad(torch.relu(A[:8] @ B) @ B, (0, 0, 0, N - 8)), (M, M), True,
+    ),
+    "determinant of an inverse": (
+        lambda A: torch.logdet(inv(A @ A.T + torch.eye(N, dtype=D))),
+        lambda A: -torch.logdet(A @ A.T + torch.eye(N, dtype=D)),
+        (M,), True,
+    ),
+    "determinant of triangles": (
+        lambda A, B: torch.linalg.slogdet(torch.tril(A) @ torch.tril(B))[1],
+        lambda A, B: torch.log(torch.diagonal(A).abs()).sum() + torch.log(torch.diagonal(B).abs()).sum(),
+        (M, M), False,
+    ),
+    "precision by its triangle": (_precision, _precision_by_hand, (M, V), False),
+}  # fmt: skip
+
+
+def _traced(f: Callable[..., Any], given: Sequence[np.ndarray]) -> Graph:
+    graph = graphc.trace(f, *map(torch.from_numpy, given))
+    return eliminate_dead_code(eliminate_common_subexpressions(fold_constants(graph)))
+
+
+def _arrays(shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+    """Random arrays; square matrices, and triangles of them, are well conditioned."""
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal(shape) / max(shape[-1], 1) ** 0.5 for shape in shapes]
+    return [x + 2 * np.eye(N) if x.shape == M else x for x in given]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values(name: str) -> None:
+    written, by_hand, shapes, _ = PROGRAMS[name]
+    given = _arrays(shapes)
+    graph = _traced(written, given)
+    optimized = graphc.optimize(graph)
+    assert cost(optimized) <= GOAL * cost(_traced(by_hand, given)) + 3 * N  # what one loop over a row costs
+    assert agree(optimized, graph, given)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients(name: str) -> None:
+    written, by_hand, shapes, is_as_cheap = PROGRAMS[name]
+    given, every = _arrays(shapes), tuple(range(len(shapes)))
+    graphs = [_traced(torch.func.grad(lambda *xs, f=f: (f(*xs) ** 2).sum(), every), given) for f in (written, by_hand)]
+    optimized = graphc.optimize(graphs[0])
+    assert cost(optimized) <= (GOAL if is_as_cheap else 2.5) * cost(graphs[1]) + 6 * N
+    assert agree(optimized, graphs[0], given)
