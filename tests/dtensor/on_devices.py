@@ -33,7 +33,7 @@ from eager.distributed.tensor.experimental import implicit_replication
 from eager.distributed.tensor.parallel import RowwiseParallel, loss_parallel, parallelize_module
 from eager.engine import immediate
 from graphc.lowering import runtime
-from tests.dtensor.training import MODELS, STRATEGIES, Trained, both, trained
+from tests.dtensor.training import MODELS, PARTS, STRATEGIES, Trained, both, trained
 from tests.ops import elsewhere
 from tests.ops.cases import Case, by_op, every_case
 
@@ -56,8 +56,13 @@ def check(case: Case, rng: np.random.Generator) -> None:
     elsewhere.check(case, rng, spread, lambda t: isinstance(t, DTensor))
 
 
+def in_parts(params: list[Any]) -> list[Any]:
+    """`params` with ids that say to which of the parts each belongs that `test_dtensor.py` runs."""
+    return [pytest.param(*p.values, id=f"part{k % PARTS}-{p.id}", marks=p.marks) for k, p in enumerate(params)]
+
+
 @pytest.mark.deep
-@pytest.mark.parametrize("cases", by_op(every_case()))
+@pytest.mark.parametrize("cases", in_parts(by_op(every_case())))
 def test_every_op(cases: list[Case], rng: np.random.Generator):
     for case in cases:
         check(case, rng)
