@@ -161,7 +161,9 @@ class Compiled(Generic[P, R_co]):
             shardings = Shardings.of(program.device.mesh, None, None, None)
         if shardings is not None and call is not None:
             program, placed = shardings.placed(self._fn, program, call)
-        return Runner(program, tensors, Target(options.settings, options.device, wanted, options.memory, placed))
+        offload = options.offload is not None
+        target = Target(options.settings, options.device, wanted, options.memory, placed, offload)
+        return Runner(program, tensors, target)
 
     def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
         """Let a new program change its backend, if it may."""

@@ -55,6 +55,7 @@ def compile(
     backend: str = "jax",
     memory: int | float | str | None = None,
     microbatches: int = 1,
+    offload: str | None = None,
     mesh: Any = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
@@ -88,6 +89,8 @@ def compile(
     microbatches  in how many parts, one after the other, a training step computes its batch, the tensors among the
                   arguments: a loop in the program, whose values are those of the whole batch up to rounding. Random
                   masks are the same. MicrobatchError where that cannot be, as for statistics of the batch
+    offload       "optimizer": what an optimizer keeps for parameters lies in the memory of the host between calls, and
+                  visits the device for its update. RuntimeError where the device cannot read that memory
 
     >>> import eager as torch, graphc
     >>> @graphc.compile
@@ -100,7 +103,7 @@ def compile(
     """
     settings = settings_for(strict, level, without)
     shardings = Shardings.of(mesh, in_shardings, out_shardings, state_shardings)
-    options = Options.of(device, dynamic, max_retraces, backend, memory, microbatches, settings, shardings)
+    options = Options.of(device, dynamic, max_retraces, backend, memory, microbatches, offload, settings, shardings)
     return functools.partial(_compiled, options) if fn is None else _compiled(options, fn)
 
 

@@ -12,6 +12,7 @@ from graphc.passes import Settings
 from graphc.passes.settings import AT_ONCE
 
 AUTO = "auto"
+OPTIMIZER = "optimizer"
 
 
 class Keywords(TypedDict, total=False):
@@ -26,6 +27,7 @@ class Keywords(TypedDict, total=False):
     backend: str
     memory: int | float | str | None
     microbatches: int
+    offload: str | None
     mesh: Any
     in_shardings: Any
     out_shardings: Any
@@ -43,12 +45,14 @@ class Options(NamedTuple):
     backend: str = "jax"
     memory: int | float | None = None
     microbatches: int = 1
+    offload: str | None = None
     shardings: Shardings | None = None
 
     @classmethod
     def of(
         cls, device: str | None, dynamic: bool | None, max_retraces: int | None, backend: str,
-        memory: int | float | str | None, microbatches: int, settings: Settings, shardings: Shardings | None,
+        memory: int | float | str | None, microbatches: int, offload: str | None,
+        settings: Settings, shardings: Shardings | None,
     ) -> Options:  # fmt: skip
         """Raises ValueError for what does not go together."""
         if type(microbatches) is not int or microbatches < 1:
@@ -66,6 +70,11 @@ class Options(NamedTuple):
             raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
         if budget is not None and shardings is not None:
             raise ValueError("memory= is a budget for programs of one device, not for those on a mesh")
+        if offload not in (None, OPTIMIZER):
+            raise ValueError(f"offload must be {OPTIMIZER!r} or None, got {offload!r}")
+        if offload is not None and (backend != "jax" or shardings is not None):
+            where = "a mesh" if shardings is not None else f"backend {backend!r}"
+            raise ValueError(f"offload= is for programs of XLA on one device, not for {where}")
         if microbatches > 1:
             settings = settings._replace(without=settings.without | AT_ONCE)
-        return cls(device, settings, dynamic, max_retraces, backend, budget, microbatches, shardings)
+        return cls(device, settings, dynamic, max_retraces, backend, budget, microbatches, offload, shardings)

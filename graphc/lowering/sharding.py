@@ -67,6 +67,10 @@ class Placing:
             "out_shardings": (*kept, *([None] if fails else [])),
         }
 
+    def function(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """What `run` is for jax.jit: itself."""
+        return run
+
     def context(self) -> AbstractContextManager[Any]:
         """In which `shard` knows the mesh."""
         return jax.set_mesh(self.mesh)
