@@ -213,19 +213,22 @@ class Executable:
     def dispatch_anywhere(self, *arrays: Any) -> tuple[Any, ...]:
         """What `dispatch` does, on whatever devices the arrays lie."""
         with self._context():
-            given = arrays if self._placing is None else self._placing.put(arrays)
+            given = self.placed(arrays)
             run = self._jitted if self._across is None else self._across.program(self._jitted)
             outputs = run(*given, *map(np.asarray, self._places))
         return outputs if self._spread is None else self._spread(outputs)
 
     def _placed_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
-        assert self._placing is not None
         with self._context():
-            given = (*self._placing.put(arrays), *map(np.asarray, self._places))
+            given = (*self.placed(arrays), *map(np.asarray, self._places))
             if self._spread is None:
                 done.extend(starmap(self._jitted, (given,)))
             else:  # nothing is donated
                 done.append(self._spread(self._jitted(*given)))
+
+    def placed(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """`arrays` where the program on a mesh takes them."""
+        return arrays if self._placing is None else self._placing.put(arrays)
 
     def _context(self) -> AbstractContextManager[Any]:
         """What the program is traced, compiled and called in."""

@@ -13,8 +13,10 @@ import pytest
 
 import compare
 import eager as torch
-from compare.judging.tolerance import Verdict
-from compare.selftest.planting import wrapped
+from compare.locating.on_meshes import PLACING
+from compare.selftest.fault import Fault
+from compare.selftest.faults import meshes
+from compare.selftest.hunting import hunt
 from eager.core.tensor import Tensor
 from eager.distributed import checkpoint
 from eager.distributed.device_mesh import DeviceMesh, init_device_mesh
@@ -26,13 +28,10 @@ from eager.distributed.tensor import (
     Replicate,
     Shard,
     creation,
-    distribute_module,
     distribute_tensor,
 )
 from eager.distributed.tensor.experimental import implicit_replication
 from eager.distributed.tensor.parallel import RowwiseParallel, loss_parallel, parallelize_module
-from eager.engine import immediate
-from graphc.lowering import runtime
 from tests.dtensor.training import MODELS, PARTS, STRATEGIES, Trained, both, trained
 from tests.ops import elsewhere
 from tests.ops.cases import Case, by_op, every_case
@@ -323,56 +322,13 @@ def test_check_holds_them():
     assert isinstance(model.weight, DTensor)  # put back
 
 
-def forgotten(is_copy: bool) -> Any:
-    """What `alike` is if the last device keeps what it had: of parts, or of copies of the same."""
-
-    def wrap(sound: Any) -> Any:
-        def alike(array: Any, model: Any) -> Any:
-            found = sound(array, model)
-            if found.sharding.is_fully_replicated is not is_copy or not model.ndim:
-                return found
-            parts = [s.data for s in found.addressable_shards[:-1]] + [model.addressable_shards[-1].data]
-            return jax.make_array_from_single_device_arrays(found.shape, found.sharding, parts)
-
-        return alike
-
-    return wrap
-
-
-def drawn_by_each(sound: Any) -> Any:
-    """What puts random numbers on a mesh if each device draws with the same seed."""
-    return lambda array, model: sound(np.resize(sound(array, model).local(), array.shape), model)
-
-
-LAST = "data=1 model=1"
-COPIES = "devices that have the same part of it have different values: stale or made apart is that of data=1, model=1"
-
-
-def normalized() -> tuple[Any, Any]:
-    model = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Dropout())
-    return distribute_module(model, SQUARE), on(X.detach(), Shard(0), Replicate())
-
-
-def stepped() -> tuple[Any, Any]:
-    w = on(torch.ones(4, 4), Shard(0), Shard(1))
-    return lambda x: w.mul_(2) @ x, on(torch.ones(4, 2), Shard(0), Replicate())
-
-
-@pytest.mark.parametrize(
-    ("made", "plant", "named"),
-    [
-        pytest.param(normalized, wrapped(immediate, "data_beside", drawn_by_each), "result", id="a seed for each"),
-        pytest.param(normalized, wrapped(runtime, "alike", forgotten(True)), f"running_mean: {COPIES}", id="a buffer"),
-        pytest.param(stepped, wrapped(runtime, "alike", forgotten(False)), f"only that of {LAST} is", id="a part"),
-    ],
-)
-def test_planted_faults_are_found(made: Any, plant: Any, named: str):
-    fn, x = made()
-    assert compare.check(fn, x, modes=["eager", "on the mesh"]).ok
-    with plant():
-        report = compare.check(fn, x, modes=["eager", "on the mesh"])
-    assert {f.mode for f in report.findings if f.verdict is Verdict.BUG} == {"on the mesh"}
-    assert named in str(report), str(report)
+@pytest.mark.parametrize("fault", meshes.FAULTS, ids=lambda fault: fault.name)
+def test_planted_faults_are_found_and_named(fault: Fault):
+    (how, report), *_ = fault.trials()
+    assert report.ok, (how, str(report))
+    catch = hunt(fault, tries=0)
+    assert catch.found and catch.localized, (catch.culprit, catch.evidence)
+    assert catch.culprit is not None and (catch.culprit.where or fault.culprit.part == PLACING)
 
 
 def of_the_first(x: Any) -> Any:
