@@ -21,9 +21,18 @@ TOO_FEW = (
 )
 
 
-def shard(x: Any, spec: tuple[tuple[Any, ...], ...]) -> Any:
+def divided() -> Any:
+    """The mesh over which the compiler divides what is being traced; None if there is none.
+
+    Of a program across processes (`shard_map`) each process has its own values, which nobody divides.
+    """
     mesh = jax.sharding.get_abstract_mesh()
-    if mesh.empty or not spec:
+    return None if mesh.empty or AxisType.Auto not in mesh.axis_types else mesh
+
+
+def shard(x: Any, spec: tuple[tuple[Any, ...], ...]) -> Any:
+    mesh = divided()
+    if mesh is None or not spec:
         return x
     names = [
         PartitionSpec.UNCONSTRAINED
