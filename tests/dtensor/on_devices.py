@@ -13,6 +13,7 @@ import pytest
 
 import compare
 import eager as torch
+import graphc
 from compare.locating.on_meshes import PLACING
 from compare.selftest.fault import Fault
 from compare.selftest.faults import meshes
@@ -32,6 +33,7 @@ from eager.distributed.tensor import (
 )
 from eager.distributed.tensor.experimental import implicit_replication
 from eager.distributed.tensor.parallel import RowwiseParallel, loss_parallel, parallelize_module
+from graphc.errors import CaptureError
 from tests.dtensor.training import MODELS, PARTS, STRATEGIES, Trained, both, trained
 from tests.ops import elsewhere
 from tests.ops.cases import Case, by_op, every_case
@@ -180,6 +182,13 @@ def test_redistribute_and_the_way_back():
     x.grad = None
     (x * 1).sum().backward()
     assert values(x.grad)[0] == [3.0] * 4
+
+
+def test_how_a_traced_value_lies_is_refused_with_the_line_and_the_remedy():
+    x = on(X.detach(), Shard(0), Replicate())
+    for f in (lambda x: (x * 2).to_local(), lambda x: x.placements):
+        with pytest.raises(CaptureError, match=r"on_devices.py:\d+: how a traced value lies .*Remedy: full_tensor"):
+            graphc.compile(f)(x)
 
 
 def test_from_local_makes_the_whole_of_parts():
