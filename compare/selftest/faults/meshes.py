@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-import jax
 import numpy as np
 
 import eager as torch
@@ -110,8 +109,7 @@ def _forgotten(is_copy: bool) -> Any:
             found = sound(array, model)
             if found.sharding.is_fully_replicated is not is_copy or not model.ndim:
                 return found
-            parts = [s.data for s in found.addressable_shards[:-1]] + [model.addressable_shards[-1].data]
-            return jax.make_array_from_single_device_arrays(found.shape, found.sharding, parts)
+            return runtime.with_last(found, model.addressable_shards[-1].data)
 
         return alike
 
@@ -129,7 +127,7 @@ def _result(which: Callable[[Any], bool], change: Callable[[Any], Any]) -> Any:
     def wrap(sound: Any) -> Any:
         def run(op: Any, operands: Any, params: Any) -> Any:
             found = sound(op, operands, params)
-            split = any(any(runtime.dims(a) or ()) for a in operands if isinstance(a, jax.Array))
+            split = any(any(runtime.dims(a) or ()) for a in operands if hasattr(a, "sharding"))
             return change(found) if split and which(op) else found
 
         return run
@@ -167,9 +165,7 @@ def _put_once(sound: Any) -> Any:
 def _with_last(array: Any) -> Any:
     if runtime.dims(array) is None or not array.ndim:
         return array
-    parts = [s.data for s in array.addressable_shards]
-    parts[-1] = jax.device_put(np.zeros_like(parts[-1]), parts[-1].sharding)
-    return jax.make_array_from_single_device_arrays(array.shape, array.sharding, parts)
+    return runtime.with_last(array, np.zeros_like(array.addressable_shards[-1].data))
 
 
 def _first_part(sound: Any) -> Any:
