@@ -44,6 +44,10 @@ class MemoryBudgetError(GraphcError, RuntimeError):
         self.least = least
 
 
+class MicrobatchError(CaptureError, ValueError):
+    """A step cannot be computed for one part of its batch after the other."""
+
+
 class EscapedSymbolError(CaptureError):
     """A traced tensor was used after its trace had ended."""
 
@@ -135,6 +139,17 @@ class LinAlgError(RuntimeError):
 
 LinAlgError.__name__ = "_LinAlgError"  # as PyTorch shows it
 
+FEEDS_BACK = (
+    "{name}: microbatches={count}, but {op} at {where} takes the whole batch, and {user} at {there} needs it for each "
+    "part. Remedy: of batch norm, eval() mode or a norm of single samples (GroupNorm, LayerNorm); of a loop over time, "
+    "graphc.microbatched; of a loss, a sum or a mean over the batch"
+)
+UNDIFFERENTIATED = (
+    "{name}: microbatches={count} is for steps that compute their gradients themselves. "
+    "Remedy: call backward() inside the function, or compute under torch.no_grad()"
+)
+NO_BATCH = "{name}: microbatches={count}: expected tensors with one and the same first dimension, got {shapes}"
+UNEVEN_BATCH = "{name}: microbatches={count} does not divide a batch of {size}"
 NO_HALF = (
     "{name}: XLA cannot convert float16 on this processor, which has no F16C. "
     "Use bfloat16 or float32, or call the function without graphc.compile"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from compare.modes.calls import Compiled, Eager
+from compare.modes.calls import Compiled, Eager, Microbatched
 from compare.modes.graphs import GraphMode, OpByOp
 from compare.modes.opinions import FiniteDifferences, JaxGrad
 from compare.modes.protocol import Mode
@@ -77,6 +77,7 @@ __all__ = [
     "EAGER",
     "JAX",
     "ByParts",
+    "Microbatched",
     "Mode",
     "Ranks",
     "Sharded",

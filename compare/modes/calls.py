@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
+import graphc
 from compare.cases.case import Case
 from compare.cases.outcome import Outcome
 from compare.locating import stages
@@ -50,3 +51,20 @@ class Compiled:
         by_stage = in_lowering(case) or in_passes(case, label) or stages.in_graph(case, label, outcome)
         found = by_stage or in_partition(case, label, outcome) or stages.in_traceback(outcome.error)
         return found or in_surroundings(case, self)
+
+
+@final
+class Microbatched:
+    """`graphc.compile(microbatches=count)`: the batch is computed a part at a time."""
+
+    wide, repeats = False, False
+
+    def __init__(self, count: int):
+        self.name = f"{count} microbatches"
+        self._count = count
+
+    def run(self, case: Case) -> Outcome:
+        return case.observe(graphc.compile(case.fn, microbatches=self._count))
+
+    def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
+        return Compiled().locate(case, label, outcome)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import final
-
-import numpy as np
 
 import graphc
 from compare.cases.case import Case
 from compare.cases.meshes import Laid, on_mesh
 from compare.cases.outcome import Outcome
-from compare.judging.shares import near
 from compare.locating.culprit import Culprit
+from compare.locating.on_meshes import first_on_mesh
+from compare.locating.stages import in_traceback
+from compare.modes.calls import Compiled
 from compare.modes.protocol import Mode
-from graphc.sharding.mesh import Mesh, mesh_of
 
 
 @final
@@ -32,31 +30,9 @@ class OnMesh:
         return case.observe(on_mesh(fn, self._laid, {id(i.tensor): i.name for i in case.inputs}))
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        """The devices whose parts of a tensor are wrong, while those of others are right."""
-        found, expected = outcome.arrays().get(label), case.observe(case.fn).arrays().get(label)
-        tensor = next((i.tensor for i in case.inputs if label == f"{i.name} after the call"), None)
-        laid = next((each for each in self._laid if each.tensor is tensor), None)
-        if laid is None or found is None or expected is None or found.shape != expected.shape:
-            return None
-        mesh = mesh_of(laid.where.mesh)
-        wrong: list[str] = []
-        for place in np.ndindex(*mesh.shape):
-            at = dict(zip(mesh.names, place, strict=True))
-            part = tuple(_own(size, axes, mesh, at) for size, axes in zip(found.shape, laid.dims, strict=True))
-            if not near(found[part], expected[part]):
-                wrong.append(" ".join(f"{axis}={k}" for axis, k in at.items()))
-        if len(wrong) == mesh.size:
-            return None
-        return Culprit("part of a tensor", evidence=f"only that of {', '.join(wrong)} is wrong")
-
-
-def _own(size: int, axes: Sequence[str], mesh: Mesh, at: Mapping[str, int]) -> slice:
-    """The part of a dim that the device at a place of the mesh has."""
-    number = 0
-    for axis in axes:
-        number = number * mesh.sizes[axis] + at[axis]
-    each = size // mesh.count(axes)
-    return slice(number * each, (number + 1) * each)
+        """The step on the mesh that goes wrong; or what is at fault in any compiled program."""
+        found = first_on_mesh(lambda: self.run(case))
+        return found or (Compiled().locate(case, label, outcome) if self._compiled else in_traceback(outcome.error))
 
 
 def modes_of(laid: list[Laid]) -> list[Mode]:

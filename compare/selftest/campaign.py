@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 
 from compare.fuzzing import FuzzReport, fuzz
 from compare.selftest.fault import Fault
-from compare.selftest.faults import FAULTS
+from compare.selftest.faults import every_fault
 from compare.selftest.hunting import TRIES, Catch, hunt
 from graphc.display import Block, Displayed, Remark, Table
 
@@ -116,11 +116,12 @@ def selftest(
 
 def chosen(names: Collection[str]) -> list[Fault]:
     """The faults with one of `names` in their name or layer; all of them without names. Raises ValueError."""
+    known = every_fault()
     for name in names:
-        if not any(name in f.name or name in f.layer for f in FAULTS):
-            layers = ", ".join(dict.fromkeys(f.layer for f in FAULTS))
+        if not any(name in f.name or name in f.layer for f in known):
+            layers = ", ".join(dict.fromkeys(f.layer for f in known))
             raise ValueError(f"no fault is called '{name}'; layers are {layers}")
-    return [f for f in FAULTS if not names or any(name in f.name or name in f.layer for name in names)]
+    return [f for f in known if not names or any(name in f.name or name in f.layer for name in names)]
 
 
 def _share(part: int, whole: int) -> float:

@@ -8,23 +8,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Any
 
+from compare.cases.replacing import attribute
 from eager.engine.language import double, refresh, single
 from graphc.ops import OPS, Op
 from graphc.ops.interpret import F
 
 Plant = Callable[[], AbstractContextManager[None]]
 _ABSENT = object()
-
-
-@contextmanager
-def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """`owner.name` is `value`. `owner` is a module, a class, or an object that has the attribute itself."""
-    before = vars(owner)[name]
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
 
 
 def wrapped(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Plant:

@@ -28,6 +28,7 @@ from graphc.compiling.disable import switch
 from graphc.compiling.dynamic_shapes import DynamicShapes, Family
 from graphc.compiling.explanation import CompiledExplanation, explanation
 from graphc.compiling.fast_call import MISS, FastCall, fast_call
+from graphc.compiling.microbatches import in_microbatches
 from graphc.compiling.options import AUTO, Options
 from graphc.compiling.paths import Paths
 from graphc.compiling.profiling import instrument
@@ -153,12 +154,16 @@ class Compiled(Generic[P, R_co]):
         wanted = backend or ("numpy" if options.backend == AUTO else options.backend)
         if program.device is not None:
             wanted = "jax"
+        if options.microbatches > 1:
+            program = in_microbatches(program, options.microbatches)
         placed, shardings = None, options.shardings
         if shardings is None and program.device is not None and program.device.mesh is not None:
             shardings = Shardings.of(program.device.mesh, None, None, None)
         if shardings is not None and call is not None:
             program, placed = shardings.placed(self._fn, program, call)
-        return Runner(program, tensors, Target(options.settings, options.device, wanted, options.memory, placed))
+        offload = options.offload is not None
+        target = Target(options.settings, options.device, wanted, options.memory, placed, offload)
+        return Runner(program, tensors, target)
 
     def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
         """Let a new program change its backend, if it may."""
@@ -273,7 +278,7 @@ class Compiled(Generic[P, R_co]):
         middle = time.perf_counter()
         try:
             runner = self._runner(program, call.tensors, call=call)
-        except errors.MemoryBudgetError:  # as before the call
+        except (errors.MemoryBudgetError, errors.MicrobatchError):  # as before the call
             drawn.put_back()
             raise
         seconds = {"trace": middle - start, "passes": time.perf_counter() - middle}

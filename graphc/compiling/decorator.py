@@ -54,6 +54,8 @@ def compile(
     max_retraces: int | None = None,
     backend: str = "jax",
     memory: int | float | str | None = None,
+    microbatches: int = 1,
+    offload: str | None = None,
     mesh: Any = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
@@ -84,6 +86,11 @@ def compile(
     memory        what each program may take: bytes, "2GiB", or a fraction of what it takes by itself. Values are
                   computed again rather than kept until it fits; MemoryBudgetError, with the least that was found,
                   before anything runs, if it cannot. `explain()` says what that costs
+    microbatches  in how many parts, one after the other, a training step computes its batch, the tensors among the
+                  arguments: a loop in the program, whose values are those of the whole batch up to rounding. Random
+                  masks are the same. MicrobatchError where that cannot be, as for statistics of the batch
+    offload       "optimizer": what an optimizer keeps for parameters lies in the memory of the host between calls, and
+                  visits the device for its update. RuntimeError where the device cannot read that memory
 
     >>> import eager as torch, graphc
     >>> @graphc.compile
@@ -96,7 +103,7 @@ def compile(
     """
     settings = settings_for(strict, level, without)
     shardings = Shardings.of(mesh, in_shardings, out_shardings, state_shardings)
-    options = Options.of(device, dynamic, max_retraces, backend, memory, settings, shardings)
+    options = Options.of(device, dynamic, max_retraces, backend, memory, microbatches, offload, settings, shardings)
     return functools.partial(_compiled, options) if fn is None else _compiled(options, fn)
 
 

@@ -44,5 +44,5 @@ def memory(fn: Callable[..., Any] | Graph, *args: Any, exact: bool = False, **kw
 
 def _program(program: Any, exact: bool) -> ProgramMemory:
     figures = program.figures() if exact else None
-    found = liveness(program.lowered, program.aliases)
+    found = liveness(program.lowered, program.aliases, program.offloaded.inputs)
     return described(program.lowered, found, None if figures is None else figures.peak)

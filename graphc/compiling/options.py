@@ -9,8 +9,10 @@ from graphc.compiling.sharded import Shardings
 from graphc.footprint.sizes import budget_of
 from graphc.lowering import BACKENDS
 from graphc.passes import Settings
+from graphc.passes.settings import AT_ONCE
 
 AUTO = "auto"
+OPTIMIZER = "optimizer"
 
 
 class Keywords(TypedDict, total=False):
@@ -24,6 +26,8 @@ class Keywords(TypedDict, total=False):
     max_retraces: int | None
     backend: str
     memory: int | float | str | None
+    microbatches: int
+    offload: str | None
     mesh: Any
     in_shardings: Any
     out_shardings: Any
@@ -40,14 +44,19 @@ class Options(NamedTuple):
     max_retraces: int | None = None
     backend: str = "jax"
     memory: int | float | None = None
+    microbatches: int = 1
+    offload: str | None = None
     shardings: Shardings | None = None
 
     @classmethod
     def of(
         cls, device: str | None, dynamic: bool | None, max_retraces: int | None, backend: str,
-        memory: int | float | str | None, settings: Settings, shardings: Shardings | None,
+        memory: int | float | str | None, microbatches: int, offload: str | None,
+        settings: Settings, shardings: Shardings | None,
     ) -> Options:  # fmt: skip
         """Raises ValueError for what does not go together."""
+        if type(microbatches) is not int or microbatches < 1:
+            raise ValueError(f"microbatches must be a positive integer, got {microbatches!r}")
         budget = None if memory is None else budget_of(memory)
         if backend not in BACKENDS and backend != AUTO:
             raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, {AUTO}, got {backend!r}")
@@ -61,4 +70,11 @@ class Options(NamedTuple):
             raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
         if budget is not None and shardings is not None:
             raise ValueError("memory= is a budget for programs of one device, not for those on a mesh")
-        return cls(device, settings, dynamic, max_retraces, backend, budget, shardings)
+        if offload not in (None, OPTIMIZER):
+            raise ValueError(f"offload must be {OPTIMIZER!r} or None, got {offload!r}")
+        if offload is not None and (backend != "jax" or shardings is not None):
+            where = "a mesh" if shardings is not None else f"backend {backend!r}"
+            raise ValueError(f"offload= is for programs of XLA on one device, not for {where}")
+        if microbatches > 1:
+            settings = settings._replace(without=settings.without | AT_ONCE)
+        return cls(device, settings, dynamic, max_retraces, backend, budget, microbatches, offload, shardings)

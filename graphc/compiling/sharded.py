@@ -18,7 +18,7 @@ from graphc.compiling.signature import Call
 from graphc.execution.on_mesh import OnMesh
 from graphc.ir import Node
 from graphc.ops import OPS
-from graphc.sharding.correspondence import is_elementwise
+from graphc.sharding.followers import Followers
 from graphc.sharding.gathering import Held, gathering
 from graphc.sharding.mesh import Mesh, mesh_of
 from graphc.sharding.propagation import propagate
@@ -54,13 +54,14 @@ class Shardings(NamedTuple):
         arguments = self._of_arguments(fn, call)
         names, sources = program.graph.input_names, program.sources
         held = [self._of_source(s, names[k], call.tensors, arguments) for k, s in enumerate(sources)]
-        state = _Followers(program, self.mesh)
+        state = Followers(program.graph)
         known = {i: h.held for i, h in zip(program.graph.inputs, held, strict=False) if h is not None}
         of_state = {i: h.state for i, h in zip(program.graph.inputs, held, strict=False) if h is not None}
         for k, source in enumerate(sources):
             if held[k] is None and isinstance(source, (Captured, Lifted)):
-                followed = state.leader(program.graph.inputs[k], of_state)
-                if followed is not None:
+                leader = state.leader(program.graph.inputs[k], (i for i, s in of_state.items() if s.axes))
+                if leader is not None:
+                    followed = of_state[leader]
                     known[program.graph.inputs[k]] = followed
                     held[k] = Held.alike(followed)
         graph, added = gathering(
@@ -227,26 +228,3 @@ def _spread(prefix: Any, tree: Any, what: str) -> list[tuple[Any, Any]]:
     if own is None or [n for n, _ in own] != [n for n, _ in inside]:
         raise ValueError(f"{what}: {prefix!r} is no beginning of the structure {type(tree).__name__} it stands for")
     return [pair for (_, p), (_, v) in zip(own, inside, strict=True) for pair in _spread(p, v, what)]
-
-
-@final
-class _Followers:
-    """Which state lies as a parameter does: what the program combines with it element by element."""
-
-    def __init__(self, program: Program, mesh: Mesh):
-        self._parent: dict[int, int] = {}
-        nodes = program.graph.nodes
-        for node in program.graph.operations():
-            if is_elementwise(node):
-                for i in node.inputs:
-                    if nodes[i].shape == node.shape and node.shape:
-                        self._parent[self._root(i)] = self._root(node.id)
-
-    def _root(self, id: int) -> int:
-        while (above := self._parent.setdefault(id, id)) != id:
-            id = above
-        return id
-
-    def leader(self, id: int, known: Mapping[int, Sharding]) -> Sharding | None:
-        root = self._root(id)
-        return next((s for i, s in known.items() if s.axes and self._root(i) == root), None)

@@ -23,7 +23,9 @@ from graphc.execution.prechecks import NONE, Prechecks, prechecks
 from graphc.execution.segments import recomputing
 from graphc.execution.target import Target
 from graphc.ir import Graph, Ref
+from graphc.lowering import Offload
 from graphc.passes import optimize
+from graphc.sharding.followers import Followers
 from graphc.sharding.layout import Layout
 
 
@@ -142,7 +144,7 @@ class Runner:
         checked = self._prechecks(graph)
         lowered = functools.partial(
             self._lower, donate=tuple(donated), restore={output: position for position, output in donated.items()},
-            settled=checked.settled, layout=self._layout(graph),
+            settled=checked.settled, layout=self._layout(graph), **self._offloaded(donated),
         )  # fmt: skip
         if self._target.memory is None:
             self.forward = lowered(graph)
@@ -150,6 +152,20 @@ class Runner:
             fit = fit_step(graph, donated, self._target.memory, lowered)
             (self.forward,), self.memory_note = fit.programs, fit.note
         return checked
+
+    def _offloaded(self, donated: Mapping[int, int]) -> dict[str, Any]:
+        """Which of the state that the program writes lies on the host: what an optimizer keeps for a parameter."""
+        if not self._target.offload or self._target.backend != "jax":
+            return {}
+        graph, sources = self._program.graph, self._program.sources
+        known = zip(graph.inputs, sources, strict=True)
+        parameters = [i for i, s in known if isinstance(s, Captured) and s.tensor._n is not None]
+        groups = Followers(graph)
+        held = {
+            k: output for k, output in donated.items()
+            if graph.inputs[k] not in parameters and groups.leader(graph.inputs[k], parameters) is not None
+        }  # fmt: skip
+        return {"offload": Offload(frozenset(held), frozenset(held.values()))} if held else {}
 
     def _layout(self, forward: Graph) -> Layout | None:
         """Where what the forward part takes and returns lies, if that is on a mesh."""

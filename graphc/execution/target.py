@@ -20,6 +20,7 @@ class Target(NamedTuple):
     backend   "jax", or "numpy" where that is suitable
     memory    bytes that a program may take, or a fraction of what it takes by itself
     on_mesh   where its arrays lie on a mesh of devices
+    offload   whether an optimizer's state lies on the host
     """
 
     settings: Settings = Settings()
@@ -27,6 +28,7 @@ class Target(NamedTuple):
     backend: str = "jax"
     memory: int | float | None = None
     on_mesh: OnMesh | None = None
+    offload: bool = False
 
     def on(self, where: Any) -> Target:
         """The target for tensors that lie there: a mesh of XLA's own devices says by itself which they are."""
@@ -48,5 +50,5 @@ class Target(NamedTuple):
     @property
     def packs(self) -> bool:
         """Whether small state may lie together in one buffer."""
-        alone = self.backend == "jax" and self.device is None and self.on_mesh is None
+        alone = self.backend == "jax" and self.device is None and self.on_mesh is None and not self.offload
         return alone and self.settings.allow(PACKS, REASSOCIATES)

@@ -37,6 +37,7 @@ class Liveness(NamedTuple):
     arguments, outputs  all the time
     aliased             of the outputs, what is written over arguments
     temporaries         at most at one time, besides
+    host                in the memory of the host, all the time
     spans               of the temporaries and outputs
     step                at which the peak is
     order               the units as they run
@@ -49,24 +50,37 @@ class Liveness(NamedTuple):
     spans: tuple[Span, ...]
     step: int
     order: tuple[Unit, ...]
+    host: int = 0
 
     @property
     def peak(self) -> int:
         return self.arguments + self.outputs - self.aliased + self.temporaries
 
 
-def liveness(graph: Graph, donated: Mapping[int, int] | None = None) -> Liveness:
-    """What the program of `graph` takes. donated: input number -> the number of the output that is written over it"""
+def liveness(
+    graph: Graph, donated: Mapping[int, int] | None = None, on_host: Collection[int] = frozenset()
+) -> Liveness:
+    """What the program of `graph` takes on its device.
+
+    donated  input number -> the number of the output that is written over it
+    on_host  the numbers of donated inputs that lie on the host: they are on the device from their first reader to their
+             last, and their new values until they have been written
+    """
     units = Units(graph, _inside)
     results = dict.fromkeys(units.place[id] for id in graph.outputs)
     aliases = {graph.inputs[p]: units.place[graph.outputs[k]] for p, k in (donated or {}).items()}
     order = breadth_first(with_copies(units.units, aliases), graph.inputs)
-    spans, temporaries, step = _laid_out(order, results, set(aliases.values()))
+    visiting = {graph.inputs[k]: graph.nodes[graph.inputs[k]].aval for k in on_host}
+    gone = {units.place[graph.outputs[(donated or {})[k]]] for k in on_host}
+    spans, temporaries, step = _laid_out(
+        order, results.keys() - gone, set(aliases.values()) - gone, {i: size_of([a]) for i, a in visiting.items()}
+    )
     outputs = dict.fromkeys(graph.outputs)
     aliased = [graph.nodes[graph.outputs[k]] for k in (donated or {}).values()]
+    host = size_of(list(visiting.values()))
     return Liveness(
-        size_of(graph.input_avals()), size_of([graph.nodes[id].aval for id in outputs]),
-        size_of([node.aval for node in aliased]), temporaries, tuple(spans), step, tuple(order),
+        size_of(graph.input_avals()) - host, size_of([graph.nodes[id].aval for id in outputs]) - host,
+        size_of([node.aval for node in aliased]) - host, temporaries, tuple(spans), step, tuple(order), host,
     )  # fmt: skip
 
 
@@ -76,13 +90,18 @@ def _inside(body: Graph) -> int:
     return found.temporaries + found.outputs
 
 
-def _laid_out(order: Sequence[Unit], results: Collection[int], over: Collection[int]) -> tuple[list[Span], int, int]:
-    """The spans of all values, the most that temporaries take, and the step where."""
+def _laid_out(
+    order: Sequence[Unit], results: Collection[int], over: Collection[int], visiting: Mapping[int, int]
+) -> tuple[list[Span], int, int]:
+    """The spans of all values, the most that temporaries take, and the step where. visiting: inputs, with their bytes,
+    that are there while they are read"""
     end = len(order)
     last = {id: k for k, unit in enumerate(order) for id in unit.reads}
     last |= dict.fromkeys(results, end)
     spans: dict[int, Span] = {}
-    scratch: list[Span] = []
+    first = {id: k for k, unit in reversed([*enumerate(order)]) for id in unit.reads}
+    read = [id for id in visiting if id in first]
+    scratch = [Span(((id, first[id]),), visiting[id], first[id], last[id]) for id in read]
     for k, unit in enumerate(order):
         for id, size in unit.writes:
             values, start = (), k

@@ -40,6 +40,7 @@ class ProgramMemory(Displayed):
     state        of the arguments, what is written over (parameters, moments, buffers)
     alive        the temporaries, and outputs, at the peak, largest first
     exact        XLA's own peak, if that was asked for
+    host         what lies in the memory of the host, besides
     """
 
     name: str
@@ -49,6 +50,7 @@ class ProgramMemory(Displayed):
     state: int
     alive: tuple[Alive, ...]
     exact: int | None = None
+    host: int = 0
 
     @property
     def peak(self) -> int:
@@ -63,6 +65,7 @@ class ProgramMemory(Displayed):
         """The peak, what it consists of, and the largest values that are alive then."""
         own = f", by XLA {shown(self.exact)}" if self.exact is not None else ""
         parts = f"arguments {shown(self.arguments)} (state {shown(self.state)}), outputs {shown(self.outputs)}"
+        parts += f", on the host {shown(self.host)}" if self.host else ""
         lines = [str(value) for value in self.alive[:LISTED]]
         rest = self.alive[LISTED:]
         if rest:
@@ -100,7 +103,7 @@ def described(graph: Graph, found: Liveness, exact: int | None = None) -> Progra
     """The report of one program."""
     return ProgramMemory(
         graph.name, found.arguments, found.outputs - found.aliased, found.temporaries, found.aliased,
-        tuple(alive_at_peak(graph, found)), exact,
+        tuple(alive_at_peak(graph, found)), exact, found.host,
     )  # fmt: skip
 
 

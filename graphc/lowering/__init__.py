@@ -4,8 +4,20 @@ from graphc.lowering import loading  # noqa: F401  (JAX, before any other module
 from graphc.lowering.executable import BACKENDS, ELSEWHERE, Executable, block, lower
 from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.host_memory import ALIGNMENT, alias, aligned, release
+from graphc.lowering.offloading import NOTHING, Offload
 
 __all__ = [
-    "ALIGNMENT", "BACKENDS", "ELSEWHERE", "Executable", "HostExecutable", "alias", "aligned", "block", "lower",
-    "release", "unsuitable",
+    "ALIGNMENT",
+    "BACKENDS",
+    "ELSEWHERE",
+    "NOTHING",
+    "Executable",
+    "HostExecutable",
+    "Offload",
+    "alias",
+    "aligned",
+    "block",
+    "lower",
+    "release",
+    "unsuitable",
 ]  # fmt: skip

@@ -25,6 +25,7 @@ from graphc.lowering.elimination import nan_kept
 from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.keys import key_of
 from graphc.lowering.layouts import channels_last
+from graphc.lowering.offloading import NOTHING, Offload, Visiting
 from graphc.lowering.processes import across
 from graphc.lowering.sharding import Placing
 from graphc.lowering.source import Source
@@ -90,7 +91,7 @@ class Executable:
         strict: bool,
         without: Collection[str],
         settled: Collection[int],
-        layout: Layout | None = None,
+        layout: Layout | Offload | None = None,
     ):
         forking.refuse(f"the program {graph.name}")
         self.graph = graph
@@ -100,14 +101,16 @@ class Executable:
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
-        self._placing = None if layout is None else Placing(layout, device)
+        self._placing: Any = None
+        if layout is not None:
+            self._placing = Visiting(layout, device) if isinstance(layout, Offload) else Placing(layout, device)
         self._kept = [graph.outputs.index(id) for id in once.outputs]  # which output each of the program is
         self._device = None if device is None or layout is not None else device_named(device)
         if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
         if (self._device or default_device()).platform != "cpu":
             once = nan_kept(once)
-        elif not strict and BLOCKS not in without and layout is None:
+        elif not strict and BLOCKS not in without and not isinstance(layout, Layout):
             once = by_blocks(once)
         self._program = Source(once, restore=restore, settled=settled, apart=True, without=without)
         self.source = self._program.text
@@ -147,6 +150,7 @@ class Executable:
         placing = self._placing
         kept = {} if placing is None else placing.options(len(self._places), self._kept, self.fails)
         found = plain if self._precision is None else function
+        found = found if placing is None else placing.function(found)
         # every argument is used or not as the program says: an unused one must not shift the donated positions
         return jax.jit(
             self._across.function(found) if self._across is not None else found,
@@ -209,19 +213,22 @@ class Executable:
     def dispatch_anywhere(self, *arrays: Any) -> tuple[Any, ...]:
         """What `dispatch` does, on whatever devices the arrays lie."""
         with self._context():
-            given = arrays if self._placing is None else self._placing.put(arrays)
+            given = self.placed(arrays)
             run = self._jitted if self._across is None else self._across.program(self._jitted)
             outputs = run(*given, *map(np.asarray, self._places))
         return outputs if self._spread is None else self._spread(outputs)
 
     def _placed_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
-        assert self._placing is not None
         with self._context():
-            given = (*self._placing.put(arrays), *map(np.asarray, self._places))
+            given = (*self.placed(arrays), *map(np.asarray, self._places))
             if self._spread is None:
                 done.extend(starmap(self._jitted, (given,)))
             else:  # nothing is donated
                 done.append(self._spread(self._jitted(*given)))
+
+    def placed(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """`arrays` where the program on a mesh takes them."""
+        return arrays if self._placing is None else self._placing.put(arrays)
 
     def _context(self) -> AbstractContextManager[Any]:
         """What the program is traced, compiled and called in."""
@@ -335,9 +342,10 @@ class Executable:
 
     def figures(self) -> Figures | None:
         """What XLA's program takes, by its own plan; compiles it. None where the backend does not tell."""
+        if self._placing is not None:
+            return figures_of(self._compilation().program)
         if self._compiled is None:
             self.compile()
-        assert self._compiled is not None
         return figures_of(self._compiled)
 
     def compile_measured(self) -> Compilation:
@@ -358,6 +366,11 @@ class Executable:
     def hlo(self) -> str:
         """What XLA has made of the program, as text: compiled once more for this."""
         return self._compilation().program.as_text()
+
+    @property
+    def offloaded(self) -> Offload:
+        """What of its inputs and outputs lies on the host."""
+        return getattr(self._placing, "offload", NOTHING)
 
     @property
     def layout(self) -> Layout | None:
@@ -390,6 +403,7 @@ def lower(
     mesh: Any = None,
     shardings: Any = None,
     out_shardings: Any = None,
+    offload: Offload | None = None,
 ) -> Executable: ...
 @overload
 def lower(
@@ -405,6 +419,7 @@ def lower(
     mesh: Any = None,
     shardings: Any = None,
     out_shardings: Any = None,
+    offload: Offload | None = None,
 ) -> Executable | HostExecutable: ...
 def lower(
     graph: Graph,
@@ -419,6 +434,7 @@ def lower(
     mesh: Any = None,
     shardings: Any = None,
     out_shardings: Any = None,
+    offload: Offload | None = None,
 ) -> Executable | HostExecutable:
     """Lower `graph` to one `jax.jit` program, or to NumPy.
 
@@ -432,6 +448,7 @@ def lower(
     mesh     the devices to run on together (see `graphc.sharding.mesh_of`), or None for one device
     shardings, out_shardings  how inputs and outputs lie on the mesh: placements or specs, by name of input and by
              number of output, or in order; what is not said is replicated, of outputs left to XLA
+    offload  the inputs and outputs that lie in the memory of the host, on one device
 
     Raises ValueError for another backend, and for NumPy on another device than the CPU; GraphError for a graph that
     cannot be lowered to NumPy (control flow with run-time checks inside it).
@@ -454,5 +471,5 @@ def lower(
         if mesh is not None:
             raise ValueError("backend 'numpy' computes on one device, not on a mesh")
         return HostExecutable(graph, settled)
-    layout = None if mesh is None else layout_of(graph, mesh, shardings, out_shardings)
+    layout = offload if mesh is None else layout_of(graph, mesh, shardings, out_shardings)
     return Executable(graph, device, donate, restore or {}, strict, without, settled, layout)

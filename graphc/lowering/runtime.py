@@ -104,6 +104,13 @@ def apart(array: jax.Array) -> list[dict[str, int]]:
     return found
 
 
+def with_last(array: jax.Array, part: Any) -> jax.Array:
+    """`array` with another part on its last device, be it a copy or not: what checks of meshes have to find."""
+    *others, last = array.addressable_shards
+    parts = [*(shard.data for shard in others), jax.device_put(np.asarray(part), last.device)]
+    return jax.make_array_from_single_device_arrays(array.shape, array.sharding, parts)
+
+
 def dims(array: jax.Array) -> Dims | None:
     """The mesh axes that each dim is split over; None if the array is on one device, or lies in no such way."""
     sharding = array.sharding

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec
 
+from graphc.lowering.sharding import divided
 from graphc.ops import OPS
 
 
 def even(x: Any) -> Any:
     """`x`, whose dims that do not divide by the number of devices are whole on each."""
-    mesh = jax.sharding.get_abstract_mesh()
-    if mesh.empty:
+    mesh = divided()
+    if mesh is None:
         return x
     free = [None if n % mesh.size else PartitionSpec.UNCONSTRAINED for n in x.shape]
     return lax.with_sharding_constraint(x, PartitionSpec(*free))

@@ -21,9 +21,18 @@ TOO_FEW = (
 )
 
 
-def shard(x: Any, spec: tuple[tuple[Any, ...], ...]) -> Any:
+def divided() -> Any:
+    """The mesh over which the compiler divides what is being traced; None if there is none.
+
+    Of a program across processes (`shard_map`) each process has its own values, which nobody divides.
+    """
     mesh = jax.sharding.get_abstract_mesh()
-    if mesh.empty or not spec:
+    return None if mesh.empty or AxisType.Auto not in mesh.axis_types else mesh
+
+
+def shard(x: Any, spec: tuple[tuple[Any, ...], ...]) -> Any:
+    mesh = divided()
+    if mesh is None or not spec:
         return x
     names = [
         PartitionSpec.UNCONSTRAINED
@@ -66,6 +75,10 @@ class Placing:
             "in_shardings": (*self.inputs, *(None,) * places),
             "out_shardings": (*kept, *([None] if fails else [])),
         }
+
+    def function(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """What `run` is for jax.jit: itself."""
+        return run
 
     def context(self) -> AbstractContextManager[Any]:
         """In which `shard` knows the mesh."""

@@ -11,6 +11,8 @@ from graphc.rewrite import EXACT, REASSOCIATES, Licence
 NONE, EXACT_ONLY, USUAL, WIDE = LEVELS = range(4)
 PACKS, CHANNELS_LAST, FACTORS, TRANSPOSED = "packs", "channels last", "shared factorizations", "transposed operands"
 BLOCKS = "products by blocks"
+# the passes that do at once what a loop does in its turns: not for a loop that is there to save memory
+AT_ONCE = frozenset(("rows of scans", "products of scans"))
 # what is chosen where a graph becomes a program, after the passes
 LOWERING: Mapping[str, Licence] = {
     PACKS: REASSOCIATES, CHANNELS_LAST: REASSOCIATES, FACTORS: EXACT, TRANSPOSED: EXACT,

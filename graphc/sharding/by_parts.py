@@ -44,7 +44,7 @@ def of_node(found: Propagated, node: Node, operands: Sequence[Any]) -> Any:
         parts = [_part(a, labels, at, sizes) for a, labels in zip(operands, c.operands, strict=False)]
         if any(at[w] for w in sizes if w in c.reduced):
             parts = [np.zeros_like(p) if k in c.added else p for k, p in enumerate(parts)]
-        local = _local(node, c, sizes)
+        local = local_params(node, c, sizes)
         made = run_kernel(node.op, parts, local)
         # a mean of parts divides by the number of their elements, not by that of all
         if (ratio := factor / coefficient(node.op, [np.shape(p) for p in parts], local)) != 1:
@@ -75,7 +75,7 @@ def _box(
     )
 
 
-def _local(node: Node, c: Correspondence, sizes: Mapping[Label, int]) -> Mapping[str, Any]:
+def local_params(node: Node, c: Correspondence, sizes: Mapping[Label, int]) -> Mapping[str, Any]:
     """The parameters of the same operation on parts."""
     changed: dict[str, Any] = {}
     for name in _SHAPES:

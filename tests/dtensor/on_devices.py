@@ -13,8 +13,11 @@ import pytest
 
 import compare
 import eager as torch
-from compare.judging.tolerance import Verdict
-from compare.selftest.planting import wrapped
+import graphc
+from compare.locating.on_meshes import PLACING
+from compare.selftest.fault import Fault
+from compare.selftest.faults import meshes
+from compare.selftest.hunting import hunt
 from eager.core.tensor import Tensor
 from eager.distributed import checkpoint
 from eager.distributed.device_mesh import DeviceMesh, init_device_mesh
@@ -26,14 +29,12 @@ from eager.distributed.tensor import (
     Replicate,
     Shard,
     creation,
-    distribute_module,
     distribute_tensor,
 )
 from eager.distributed.tensor.experimental import implicit_replication
 from eager.distributed.tensor.parallel import RowwiseParallel, loss_parallel, parallelize_module
-from eager.engine import immediate
-from graphc.lowering import runtime
-from tests.dtensor.training import MODELS, STRATEGIES, Trained, both, trained
+from graphc.errors import CaptureError
+from tests.dtensor.training import MODELS, PARTS, STRATEGIES, Trained, both, trained
 from tests.ops import elsewhere
 from tests.ops.cases import Case, by_op, every_case
 
@@ -56,8 +57,13 @@ def check(case: Case, rng: np.random.Generator) -> None:
     elsewhere.check(case, rng, spread, lambda t: isinstance(t, DTensor))
 
 
+def in_parts(params: list[Any]) -> list[Any]:
+    """`params` with ids that say to which of the parts each belongs that `test_dtensor.py` runs."""
+    return [pytest.param(*p.values, id=f"part{k % PARTS}-{p.id}", marks=p.marks) for k, p in enumerate(params)]
+
+
 @pytest.mark.deep
-@pytest.mark.parametrize("cases", by_op(every_case()))
+@pytest.mark.parametrize("cases", in_parts(by_op(every_case())))
 def test_every_op(cases: list[Case], rng: np.random.Generator):
     for case in cases:
         check(case, rng)
@@ -176,6 +182,13 @@ def test_redistribute_and_the_way_back():
     x.grad = None
     (x * 1).sum().backward()
     assert values(x.grad)[0] == [3.0] * 4
+
+
+def test_how_a_traced_value_lies_is_refused_with_the_line_and_the_remedy():
+    x = on(X.detach(), Shard(0), Replicate())
+    for f in (lambda x: (x * 2).to_local(), lambda x: x.placements):
+        with pytest.raises(CaptureError, match=r"on_devices.py:\d+: how a traced value lies .*Remedy: full_tensor"):
+            graphc.compile(f)(x)
 
 
 def test_from_local_makes_the_whole_of_parts():
@@ -318,56 +331,13 @@ def test_check_holds_them():
     assert isinstance(model.weight, DTensor)  # put back
 
 
-def forgotten(is_copy: bool) -> Any:
-    """What `alike` is if the last device keeps what it had: of parts, or of copies of the same."""
-
-    def wrap(sound: Any) -> Any:
-        def alike(array: Any, model: Any) -> Any:
-            found = sound(array, model)
-            if found.sharding.is_fully_replicated is not is_copy or not model.ndim:
-                return found
-            parts = [s.data for s in found.addressable_shards[:-1]] + [model.addressable_shards[-1].data]
-            return jax.make_array_from_single_device_arrays(found.shape, found.sharding, parts)
-
-        return alike
-
-    return wrap
-
-
-def drawn_by_each(sound: Any) -> Any:
-    """What puts random numbers on a mesh if each device draws with the same seed."""
-    return lambda array, model: sound(np.resize(sound(array, model).local(), array.shape), model)
-
-
-LAST = "data=1 model=1"
-COPIES = "devices that have the same part of it have different values: stale or made apart is that of data=1, model=1"
-
-
-def normalized() -> tuple[Any, Any]:
-    model = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Dropout())
-    return distribute_module(model, SQUARE), on(X.detach(), Shard(0), Replicate())
-
-
-def stepped() -> tuple[Any, Any]:
-    w = on(torch.ones(4, 4), Shard(0), Shard(1))
-    return lambda x: w.mul_(2) @ x, on(torch.ones(4, 2), Shard(0), Replicate())
-
-
-@pytest.mark.parametrize(
-    ("made", "plant", "named"),
-    [
-        pytest.param(normalized, wrapped(immediate, "data_beside", drawn_by_each), "result", id="a seed for each"),
-        pytest.param(normalized, wrapped(runtime, "alike", forgotten(True)), f"running_mean: {COPIES}", id="a buffer"),
-        pytest.param(stepped, wrapped(runtime, "alike", forgotten(False)), f"only that of {LAST} is", id="a part"),
-    ],
-)
-def test_planted_faults_are_found(made: Any, plant: Any, named: str):
-    fn, x = made()
-    assert compare.check(fn, x, modes=["eager", "on the mesh"]).ok
-    with plant():
-        report = compare.check(fn, x, modes=["eager", "on the mesh"])
-    assert {f.mode for f in report.findings if f.verdict is Verdict.BUG} == {"on the mesh"}
-    assert named in str(report), str(report)
+@pytest.mark.parametrize("fault", meshes.FAULTS, ids=lambda fault: fault.name)
+def test_planted_faults_are_found_and_named(fault: Fault):
+    (how, report), *_ = fault.trials()
+    assert report.ok, (how, str(report))
+    catch = hunt(fault, tries=0)
+    assert catch.found and catch.localized, (catch.culprit, catch.evidence)
+    assert catch.culprit is not None and (catch.culprit.where or fault.culprit.part == PLACING)
 
 
 def of_the_first(x: Any) -> Any:

@@ -44,6 +44,7 @@ def both(name: str, model: nn.Module) -> None:
     fully_shard(parallelize_module(model, GRID["model"], PLANS[name]), mesh=GRID["data"])
 
 
+PARTS = 6  # of all ops, each run in a process of its own
 STRATEGIES = (data_parallel, sharded_data_parallel, tensor_parallel, both)
 
 

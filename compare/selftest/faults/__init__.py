@@ -25,7 +25,9 @@ from compare.selftest.faults import (
     shared,
     systems,
 )
+from graphc.lowering.devices import count
 
+DEVICES = 4  # that faults of meshes need
 _TABLES = (
     gradients, kernels, lowerings, shapes, passes, rules, functionalization, randomness, guards,
     control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places, algebra, systems,
@@ -33,4 +35,14 @@ _TABLES = (
 )  # fmt: skip
 FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in table.FAULTS)
 
-__all__ = ["FAULTS"]
+
+def every_fault() -> tuple[Fault, ...]:
+    """Those of `FAULTS`, and those of meshes, where JAX has the devices."""
+    if count() < DEVICES:
+        return FAULTS
+    from compare.selftest.faults import meshes  # which loads JAX
+
+    return (*FAULTS, *meshes.FAULTS)
+
+
+__all__ = ["DEVICES", "FAULTS", "every_fault"]

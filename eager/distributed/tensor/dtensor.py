@@ -37,6 +37,10 @@ TOO_FEW = (
     "{} needs {} devices of this process, JAX has {}: for a simulation on the CPU set "
     "XLA_FLAGS=--xla_force_host_platform_device_count={} before JAX is imported"
 )
+UNKNOWN = (
+    "{what} of {aval}, made at {made}, at {used}: how a traced value lies is known when its program has been compiled. "
+    "Remedy: full_tensor() here, or placements and to_local() of what the compiled function returns"
+)
 ORDER = "tensors lie on meshes of ranks 0, 1, ... in this order, got {}"
 
 
@@ -91,13 +95,13 @@ class DTensor(Tensor, metaclass=_Kind):
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """How it lies on each dim of its mesh. In a trace that is not known before the program has been compiled."""
+        """How it lies on each dim of its mesh. CaptureError, a RuntimeError, in a trace, where that is not known."""
         if not is_placed(self):
-            raise RuntimeError("placements: how a traced value lies is known when its program has been compiled")
+            raise self._d.error(UNKNOWN, "placements, or to_local()")
         return self.device.mesh._placements(self._d.dims)
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-        """The part of the first device, as a plain tensor. Gradients flow back to this part."""
+        """The part of the first device, as a plain tensor. Gradients flow back to it. In a trace: see `placements`."""
         part: Tensor = self
         for placement, count in zip(self.placements, self.device_mesh.shape, strict=True):
             if isinstance(placement, Shard):
