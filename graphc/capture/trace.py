@@ -136,7 +136,7 @@ def capture(
                 if environment is not None:
                     changes += done_once(environment.written(), has_leaves)
                     existing, there = containers.existing() | environment.existing(), environment.owners()
-                    changes += tracer.autograd.hooks.staying() + tracer.autograd.sparse_gradients()
+                    changes += tracer.autograd.hooks.staying() + tracer.autograd.grads.sparse_changes()
                 elif tracer.autograd.hooks.staying():
                     raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
                 elif changes:

@@ -64,7 +64,8 @@ LOOPS: dict[str, Callable[..., Any]] = {}  # made of tracers: `graphc.capture.tr
 @forwarding({
     "mutation": "assign set_data show",
     "concretization": "guard is_constant lies_plainly number_written values_read values_shown window",
-    "autograd": "backward custom get_grad gradients has_leaves looked_up retain set_grad",
+    "autograd": "backward custom gradients has_leaves looked_up retain",
+    "autograd.grads": "get_grad set_grad",
     "autograd.hooks": "hook hook_after",
     "numbers": "tensor_of",
     "placement": "device moved",
@@ -419,7 +420,7 @@ class Tracer(Interpreter):
             for memory in self.state.memories.written.values()
             if memory.origin is not None
         ]
-        found += self.autograd.effects()
+        found += self.autograd.grads.effects()
         for stand_in in {id(t): t for t in self.state.stand_ins.values()}.values():
             owner = self.state.owners[id(stand_in)]
             assert isinstance(owner, Argument)

@@ -8,7 +8,8 @@ import numpy as np
 
 from eager import autograd
 from eager.core.interpreter import IMMEDIATE, interpreting
-from eager.core.tensor import Deferred, Tensor
+from eager.core.stand_ins import Deferred
+from eager.core.tensor import Tensor
 from graphc.capture.materialization import Materializer
 from graphc.capture.sources import DataOf, GradOf, GradsOf, LeafFlag, PastOf
 from graphc.capture.state.arguments import Containers

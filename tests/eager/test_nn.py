@@ -12,7 +12,8 @@ import pytest
 
 from eager import nn, random
 from eager.core.interpreter import Interpreter, interpreting
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from tests.eager.tensors import leaf, tensor
 from tests.oracle import asked_of_torch, torch_or_skip
 

@@ -11,7 +11,8 @@ import pytest
 import eager
 from eager import optim
 from eager.core.interpreter import IMMEDIATE, Interpreter, interpreting
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from tests.eager.tensors import tensor
 from tests.oracle import asked_of_torch, torch_or_skip
 
