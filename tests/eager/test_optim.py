@@ -261,18 +261,49 @@ def rosenbrock(x: Any) -> Any:
     return (1 - x[:-1]).square().sum() + 100 * (x[1:] - x[:-1].square()).square().sum()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", dict(SETTINGS))
+def test_loaded_state_has_the_dtype_of_the_parameter_but_for_steps(name: str, dtype: Any):
+    def stepped() -> Any:
+        p = parameter([[1.0, 2.0], [3.0, 4.0]], dtype)
+        p.grad = tensor(gradient(p.detach().numpy(), 0))
+        optimizer = getattr(optim, name)([p], **dict(SETTINGS)[name])
+        optimizer.step()
+        return optimizer
+
+    def dtypes(optimizer: Any) -> dict[str, Any]:
+        found = [(key, value) for held in optimizer.state.values() for key, value in held.items()]
+        return {key: value.dtype for key, value in found if isinstance(value, Tensor)}
+
+    other = stepped()
+    own, kept = other.param_groups[0]["params"][0].dtype, dtypes(other)
+    other.load_state_dict(stepped().state_dict())
+    assert dtypes(other) == {key: kept[key] if key == "step" else own for key in kept}
+
+
+def valley(x: Any, y: Any) -> Any:
+    return rosenbrock(x) * 0.1 + (y - 1).pow(4).sum()
+
+
+def step_up(x: Any, y: Any) -> Any:
+    """Falls, but for one step up, behind which the first trial of a line search that goes further arrives."""
+    way = y[0] + 0 * x.sum()
+    return 9.5 * (4 * (way - 5)).sigmoid() - way + 0.01 * (y[1] - 1) ** 2
+
+
 @asked_of_torch(
-    "settings",
+    ("loss", "settings"),
     [
-        {"lr": 1e-3},
-        {"lr": 1e-3, "max_iter": 5, "history_size": 2},
-        {"line_search_fn": "strong_wolfe"},
-        {"line_search_fn": "strong_wolfe", "max_iter": 8, "history_size": 3, "lr": 0.5},
-        {"line_search_fn": "strong_wolfe", "max_eval": 7},
+        (valley, {"lr": 1e-3}),
+        (valley, {"lr": 1e-3, "max_iter": 5, "history_size": 2}),
+        (valley, {"line_search_fn": "strong_wolfe"}),
+        (valley, {"line_search_fn": "strong_wolfe", "max_iter": 8, "history_size": 3, "lr": 0.5}),
+        (valley, {"line_search_fn": "strong_wolfe", "max_eval": 7}),
+        (step_up, {"line_search_fn": "strong_wolfe", "max_iter": 1}),
     ],
     ids=str,
 )
-def test_lbfgs_walks_pytorchs_path(settings: dict[str, Any]):
+def test_lbfgs_walks_pytorchs_path(loss: Any, settings: dict[str, Any]):
     torch = torch_or_skip()
 
     def walk(module: Any, optimizers: Any) -> list[Any]:
@@ -282,15 +313,15 @@ def test_lbfgs_walks_pytorchs_path(settings: dict[str, Any]):
 
         def closure() -> Any:
             optimizer.zero_grad()
-            loss = rosenbrock(x) * 0.1 + (y - 1).pow(4).sum()
-            loss.backward()
-            return loss
+            found = loss(x, y)
+            found.backward()
+            return found
 
         seen = []
         for _ in range(4):
-            loss = optimizer.step(closure).item()
+            before = optimizer.step(closure).item()
             kept = optimizer.state_dict()["state"][0]
-            seen.append([loss, *x.tolist(), *y.tolist(), kept["n_iter"], kept["func_evals"]])
+            seen.append([before, *x.tolist(), *y.tolist(), kept["n_iter"], kept["func_evals"]])
         return [seen, sorted(kept)]
 
     (expected, names), (found, own_names) = walk(torch, torch.optim), walk(eager, optim)
