@@ -121,6 +121,7 @@ ROWS = [
     (lambda s: torch.exp(s.x, out=s.c), RuntimeE, "exp(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."),
     (lambda s: torch.add(s.c, 1, out=s.x), RuntimeE, "add(): functions with out=... arguments don't support automatic differentiation"),
     (lambda s: s.i.floor_divide_(torch.tensor([1, 0, 1])), RuntimeE, "ZeroDivisionError"),
+    (lambda s: torch.histc(s.c, 0), RuntimeE, "torch.histogram(): bins must be > 0, but got 0 for dimension 0"),
     # dims and indices
     (lambda s: s.m.sum(5), IndexE, "Dimension out of range (expected to be in range of [-2, 1], but got 5)"),
     (lambda s: s.m.unsqueeze(4), IndexE, "Dimension out of range (expected to be in range of [-3, 2], but got 4)"),

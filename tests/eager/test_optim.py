@@ -299,7 +299,7 @@ def step_up(x: Any, y: Any) -> Any:
         (valley, {"line_search_fn": "strong_wolfe"}),
         (valley, {"line_search_fn": "strong_wolfe", "max_iter": 8, "history_size": 3, "lr": 0.5}),
         (valley, {"line_search_fn": "strong_wolfe", "max_eval": 7}),
-        (step_up, {"line_search_fn": "strong_wolfe", "max_iter": 1}),
+        (step_up, {"line_search_fn": "strong_wolfe", "max_iter": 3}),
     ],
     ids=str,
 )
