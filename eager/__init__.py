@@ -20,7 +20,8 @@ from eager.core.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from eager.engine.language import source
 from eager.surface import methods, names, operators, public
 

@@ -19,7 +19,8 @@ from eager.core.dtypes import Size as Size, dtype as dtype
 from eager.core.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from eager.core.layouts import layout as layout, memory_format as memory_format
 from eager.core.limits import finfo as finfo, iinfo as iinfo
-from eager.core.tensor import Parameter as Parameter, Tensor as Tensor
+from eager.core.parameter import Parameter as Parameter
+from eager.core.tensor import Tensor as Tensor
 from eager.rng.generator import Generator as Generator
 from eager.storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 from eager.surface.errors import AcceleratorError as AcceleratorError, OutOfMemoryError as OutOfMemoryError

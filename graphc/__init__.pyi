@@ -17,8 +17,8 @@ from graphc.explaining.steps import steps as steps
 from graphc.ir.files import load as load
 from graphc.ir.graph import Graph as Graph, Node as Node
 from graphc.logs import set_logs as set_logs
-from graphc.lowering.executable import lower as lower
 from graphc.lowering.export import export as export, stablehlo as stablehlo, to_graphdef as to_graphdef
+from graphc.lowering.lowering import lower as lower
 from graphc.lowering.standalone import codegen as codegen
 from graphc.passes.pipeline import mechanisms as mechanisms, optimize as optimize
 from graphc.running.recording import record as record

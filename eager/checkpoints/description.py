@@ -19,8 +19,9 @@ import numpy as np
 from eager.checkpoints.memory import address, check_bools, memory_of, over
 from eager.core import dtypes
 from eager.core.devices import device
+from eager.core.parameter import Parameter
 from eager.core.state import storage_of
-from eager.core.tensor import Parameter, Tensor
+from eager.core.tensor import Tensor
 from eager.rng.generator import Generator
 from graphc.errors import FileError
 from graphc.files.contents import Refuse, check_keys

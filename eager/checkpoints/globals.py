@@ -20,7 +20,8 @@ from eager.core import dtypes
 from eager.core.devices import device
 from eager.core.layouts import LAYOUTS
 from eager.core.layouts import layout as Layout
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from eager.rng.generator import Generator
 from graphc.files.contents import printable
 from graphc.files.pickled import Function, admit

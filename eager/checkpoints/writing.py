@@ -22,10 +22,11 @@ from eager.checkpoints.objects import Call, Global, call_of
 from eager.checkpoints.pt_files import MAGIC, PICKLE_SIZE, PROTOCOL, VALUES
 from eager.core import dtypes, homes
 from eager.core.devices import device
+from eager.core.parameter import Parameter
 from eager.core.placed import is_placed
 from eager.core.sparse import is_sparse
 from eager.core.state import storage_of
-from eager.core.tensor import Parameter, Tensor
+from eager.core.tensor import Tensor
 from eager.rng.generator import Generator
 from graphc.files import zipped
 from graphc.ops.strides import row_major

@@ -21,8 +21,8 @@ core.grad_mode > autograd.grad_mode: enable_grad inference_mode no_grad set_grad
 core.layouts > .: layout memory_format
 core.limits > .: finfo iinfo
 core.pytree > utils._pytree: GetAttrKey MappingKey SequenceKey TreeSpec
+core.parameter > nn.parameter: Parameter
 core.tensor > .: Tensor
-core.tensor > nn.parameter: Parameter
 cuda > cuda.graphs: CUDAGraph graph
 cuda > cuda.streams: Event Stream
 distributions.transforms.joined > distributions.transforms: CatTransform StackTransform

@@ -22,13 +22,12 @@ from eager.core.missing import MissingMethod
 from eager.core.placed import data_of, device_of, is_elsewhere, is_placed
 from eager.core.shown import Shown
 from eager.core.sparse import Sparse, _tensor_type, hooks
+from eager.core.stand_ins import SEALED_LEAF, SEALED_WRITE, Deferred, Sealed
 from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
 from eager.core.views import check_unrecorded_write
-from graphc import forking
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import c_name, torch_name
-from graphc.ops.stand_in import StandIn
 from graphc.ops.steps import REPEATED
 
 if TYPE_CHECKING:  # what eager.surface adds: a stub, made by `python -m tests.stubs`
@@ -51,16 +50,6 @@ GRAD_DTYPE = (
     "with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor "
     "and its gradient may break downstream systems that assume they match."
 )
-SEALED_WRITE = (
-    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
-    "tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-)
-SEALED_LEAF = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
-SEALED_SAVE = (
-    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
-    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-)
 FLOAT_ONLY = "only Tensors of floating point dtype can require gradients"
 INEXACT_ONLY = "only Tensors of floating point and complex dtype can require gradients"
 IN_TRANSFORM = (
@@ -70,47 +59,6 @@ IN_TRANSFORM = (
     "transformed instead."
 )
 LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
-
-
-class Deferred(StandIn):
-    """The result of a compiled program, in the memory of its backend, until someone looks at it.
-
-    `array` is the backend's array; `shape` and `dtype` are known; `force()` gives the ndarray.
-    """
-
-    __slots__ = ("array", "numpy_dtype", "shape")
-
-    def __init__(self, array: Any, shape: tuple[int, ...], dtype: np.dtype):
-        self.array = array
-        self.shape = shape
-        self.numpy_dtype = dtype
-
-    def force(self, tensor: Tensor) -> np.ndarray:
-        # a copy: the tensor may be written, and shared with views, from now on; the backend's memory is read-only
-        if forking.process.lost and not self.array.is_ready():
-            forking.refuse("a result that was still being computed,")
-        tensor._d = np.array(self.array)
-        return tensor._d
-
-
-class Sealed(StandIn):
-    """The array of a tensor made in inference mode, after its end."""
-
-    __slots__ = ("array",)
-
-    def __init__(self, array: np.ndarray):
-        self.array = array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-    @property
-    def numpy_dtype(self) -> np.dtype:
-        return self.array.dtype
-
-    def force(self, tensor: Tensor) -> np.ndarray:
-        return self.array
 
 
 class Tensor(TensorMethods, metaclass=Shown):
@@ -471,32 +419,6 @@ class Tensor(TensorMethods, metaclass=Shown):
 
 
 _tensor_type.append(Tensor)
-
-
-class Parameter(Tensor):
-    """A Tensor that a Module registers as its parameter when it is assigned as an attribute."""
-
-    __slots__ = ()
-
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
-        p = _new(cls)
-        p._n = None
-        if data is None:
-            p._d = np.empty(0, np.float32)
-        elif current_interpreter().immediate:
-            p._d = data_of(data.detach())
-        else:
-            shown = data.detach()
-            p._d = shown._d
-            current_interpreter().show(p, shown, cls.__name__)
-        p.requires_grad_(requires_grad, _message=INEXACT_ONLY)
-        return p
-
-    def __init__(self, data: Any = None, requires_grad: bool = True):
-        pass
-
-    def __repr__(self) -> str:
-        return f"Parameter containing:\n{super().__repr__()}"
 
 
 def check_places(array: np.ndarray) -> None:

@@ -20,8 +20,9 @@ from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.meta import Meta, NoDataError
 from eager.core.placed import Placed, common_device, data_of, run
 from eager.core.sparse import SparseOperandError
+from eager.core.stand_ins import SEALED_SAVE, Sealed
 from eager.core.state import anomaly, grad_enabled, saved_hooks
-from eager.core.tensor import SEALED_SAVE, Sealed, Tensor
+from eager.core.tensor import Tensor
 from eager.core.views import note_view
 from eager.engine.anomaly import traced
 from graphc.ops.aval import Aval, aval_of

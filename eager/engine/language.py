@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from eager.core import tape
+from eager.core.parameter import Parameter
 from eager.core.state import grad_enabled
-from eager.core.tensor import Parameter, Tensor
+from eager.core.tensor import Tensor
 from eager.engine import dispatch
 from eager.engine.codegen import GeneratedOps
 from eager.engine.dispatch import apply, plain_or_trace

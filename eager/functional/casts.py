@@ -9,7 +9,8 @@ import numpy as np
 from eager.core import dtypes
 from eager.core.devices import check_device
 from eager.core.interpreter import on_arrays
-from eager.core.tensor import Sealed, Tensor
+from eager.core.stand_ins import Sealed
+from eager.core.tensor import Tensor
 from eager.core.views import base_of
 from eager.engine.conversion import cast_to, converted
 from eager.engine.crossing import transferred

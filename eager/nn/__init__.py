@@ -1,7 +1,7 @@
 """Neural networks: modules, layers, losses, initializers. As `torch.nn`."""
 
 from eager.core.missing import explain
-from eager.core.tensor import Parameter
+from eager.core.parameter import Parameter
 from eager.nn import attention, functional, init, modules, parallel, parameter, utils
 from eager.nn.buffer import Buffer
 from eager.nn.module import Module

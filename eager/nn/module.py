@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 from eager.core import homes
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from eager.nn.buffer import Buffer
 from eager.nn.calling import Called
 from eager.nn.conversion import Converted

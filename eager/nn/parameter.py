@@ -8,8 +8,9 @@ import numpy as np
 
 from eager.core.devices import check_device, device
 from eager.core.dtypes import to_numpy
+from eager.core.parameter import Parameter
 from eager.core.placed import zeros_on
-from eager.core.tensor import Parameter, Tensor
+from eager.core.tensor import Tensor
 from eager.nn.buffer import Buffer
 from graphc.ops.dtypes import default_float
 from graphc.ops.stand_in import StandIn

@@ -9,7 +9,8 @@ from eager.core.devices import META, check_device
 from eager.core.dtypes import to_numpy
 from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting, on_arrays
 from eager.core.meta import Meta
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.casts import placed
 from eager.nn import init

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from eager.core.grad_mode import no_grad
 from eager.core.meta import NO_DATA, is_meta
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from eager.engine.inplace import assign as write
 from eager.engine.language import E
 from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of

@@ -6,17 +6,9 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from eager.optim.optimizer import (
-    Group,
-    Optimizer,
-    ParamsT,
-    average_squares,
-    counter,
-    decayed,
-    kept,
-    learning_rate,
-    like,
-)
+from eager.optim.optimizer import Group, Optimizer, ParamsT
+from eager.optim.state import counter, like
+from eager.optim.updates import average_squares, decayed, kept, learning_rate
 
 
 class Adadelta(Optimizer):

@@ -7,7 +7,10 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.arithmetic import clamp_max, clamp_min
-from eager.optim.optimizer import Group, Optimizer, ParamsT, counter, learning_rate, one_element, should_be, zeros
+from eager.optim.checks import one_element, should_be
+from eager.optim.optimizer import Group, Optimizer, ParamsT
+from eager.optim.state import counter, zeros
+from eager.optim.updates import learning_rate
 from graphc.ops.dtypes import FLOAT64, finfo
 
 

@@ -7,7 +7,9 @@ from typing import Any
 from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from eager.optim.optimizer import Group, Optimizer, ParamsT, counter, decayed, kept, learning_rate, like, wide
+from eager.optim.optimizer import Group, Optimizer, ParamsT
+from eager.optim.state import counter, like, wide
+from eager.optim.updates import decayed, kept, learning_rate
 from eager.sparse.rows import at, put, totals
 
 

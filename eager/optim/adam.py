@@ -8,18 +8,9 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
-from eager.optim.optimizer import (
-    Group,
-    Optimizer,
-    ParamsT,
-    approach,
-    average_squares,
-    decayed,
-    kept,
-    learning_rate,
-    like,
-    zeros,
-)
+from eager.optim.optimizer import Group, Optimizer, ParamsT
+from eager.optim.state import like, zeros
+from eager.optim.updates import approach, average_squares, decayed, kept, learning_rate
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 
 

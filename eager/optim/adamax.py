@@ -8,7 +8,9 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.optim.adam import negative_bias
-from eager.optim.optimizer import Group, Optimizer, ParamsT, approach, counter, decayed, kept, learning_rate, like, wide
+from eager.optim.optimizer import Group, Optimizer, ParamsT
+from eager.optim.state import counter, like, wide
+from eager.optim.updates import approach, decayed, kept, learning_rate
 
 
 class Adamax(Optimizer):

@@ -8,7 +8,9 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.functional.arithmetic import clamp_min
-from eager.optim.optimizer import Group, Optimizer, ParamsT, counter, decayed, kept, learning_rate, like, wide
+from eager.optim.optimizer import Group, Optimizer, ParamsT
+from eager.optim.state import counter, like, wide
+from eager.optim.updates import decayed, kept, learning_rate
 
 
 class ASGD(Optimizer):

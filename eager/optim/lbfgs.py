@@ -10,7 +10,8 @@ from eager.core.interpreter import current_interpreter
 from eager.functional.creation import zeros_like
 from eager.functional.joining import cat
 from eager.optim.line_search import strong_wolfe
-from eager.optim.optimizer import Optimizer, ParamsT, parts
+from eager.optim.optimizer import Optimizer, ParamsT
+from eager.optim.state import parts
 from graphc.errors import DECIDES_ON_VALUES, CaptureError
 
 LEAST_CURVATURE = 1e-10  # a step with less is not remembered: it would spoil the approximation

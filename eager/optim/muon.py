@@ -8,7 +8,10 @@ from typing import Any
 from eager.core.dtypes import bfloat16
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from eager.optim.optimizer import Group, Optimizer, ParamsT, approach, learning_rate, like, one_element, should_be
+from eager.optim.checks import one_element, should_be
+from eager.optim.optimizer import Group, Optimizer, ParamsT
+from eager.optim.state import like
+from eager.optim.updates import approach, learning_rate
 
 _ADJUSTMENTS = ("original", "match_rms_adamw")
 

@@ -8,19 +8,9 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.optim.adam import negative_bias
-from eager.optim.optimizer import (
-    Group,
-    Optimizer,
-    ParamsT,
-    approach,
-    average_squares,
-    counter,
-    decayed,
-    kept,
-    learning_rate,
-    like,
-    wide,
-)
+from eager.optim.optimizer import Group, Optimizer, ParamsT
+from eager.optim.state import counter, like, wide
+from eager.optim.updates import approach, average_squares, decayed, kept, learning_rate
 
 WARM_UP = 0.96  # Dozat's schedule of the momentum: beta1 * (1 - 0.96 ** (step * momentum_decay) / 2)
 

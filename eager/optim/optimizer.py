@@ -11,23 +11,18 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from operator import is_
-from typing import Any, NamedTuple, TypeAlias, TypeVar, final, overload
-
-import numpy as np
+from typing import Any, TypeAlias, TypeVar, overload
 
 from eager.core.grad_mode import enable_grad, no_grad
-from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting, on_arrays
-from eager.core.placed import data_of, filled, is_elsewhere, is_placed
-from eager.core.placed import like as laid_like
+from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.sparse import hooks, is_sparse
 from eager.core.tensor import Tensor
-from eager.engine.crossing import transferred
 from eager.engine.language import E
-from eager.functional.complexes import view_as_complex, view_as_real
 from eager.nn.hooks import Hook, HookTable, RemovableHandle
 from eager.nn.module import clear_gradient, typename
-from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
+from eager.optim.checks import CHECKS
+from eager.optim.state import Parts, Remembered, StateInUse, fitted, parts
+from graphc.ops.dtypes import FLOAT32
 
 Group = dict[str, Any]
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
@@ -139,7 +134,7 @@ class Optimizer:
             grad, remembered = E.neg(grad) if group.get("maximize") else grad, self.state[parameter]
             if parameter._d.dtype is not FLOAT32 and parameter._dtype().kind == "c":
                 parameter, grad = parts(parameter), parts(grad)
-                remembered = _Parts(remembered, tuple(parameter._d.shape))
+                remembered = Parts(remembered, tuple(parameter._d.shape))
             self._update_one(parameter, grad, group, remembered)
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
@@ -285,7 +280,7 @@ class Optimizer:
         state: Any = defaultdict(dict)
         for number, values in state_dict["state"].items():
             parameter = parameter_of.get(number)
-            state[number if parameter is None else parameter] = _fitted("", values, parameter)
+            state[number if parameter is None else parameter] = fitted("", values, parameter)
         settings = [copy.deepcopy({k: v for k, v in other.items() if k != "params"}) for other in saved]
         self.state = state  # nothing has been changed if something of it is missing
         for group, other in zip(self.param_groups, settings, strict=True):
@@ -295,8 +290,8 @@ class Optimizer:
         for hook in self._hooks("load_state_dict_post"):
             hook(self)
 
-    def _remembered(self) -> _Remembered:
-        return _Remembered(self.state, {p: dict(held) for p, held in self.state.items()})
+    def _remembered(self) -> Remembered:
+        return Remembered(self.state, {p: dict(held) for p, held in self.state.items()})
 
     def _parameters(self) -> Iterable[Tensor]:
         return (p for group in self.param_groups for p in group["params"])
@@ -307,154 +302,6 @@ class Optimizer:
             lines = [f"    {name}: {group[name]}\n" for name in sorted(group) if name != "params"]
             blocks.append(f"Parameter Group {i}\n{''.join(lines)}")
         return f"{type(self).__name__} (\n" + "\n".join(blocks) + ")"
-
-
-class _Remembered(NamedTuple):
-    """What the state of an optimizer holds, apart from the values of its tensors."""
-
-    state: dict[Tensor, dict[str, Any]]
-    held: dict[Tensor, dict[str, Any]]
-
-    def put_back(self) -> None:
-        """Drop what the state has got since."""
-        for parameter in [p for p in self.state if p not in self.held]:
-            self.state.pop(parameter, None)
-        for parameter, held in self.held.items():
-            self.state[parameter].clear()
-            self.state[parameter].update(held)
-
-
-@final
-class StateInUse:
-    """Asks whether the tensors that a step has used are those in the state: all of it can be replaced, or dropped."""
-
-    def __init__(self, optimizer: Optimizer):
-        self._optimizer = optimizer
-        self._state = optimizer.state  # load_state_dict makes another
-        self._all = list(self._state.values())
-        self._used = [
-            (p, held, {name: value for name, value in held.items() if isinstance(value, Tensor)})
-            for p in optimizer._parameters()
-            if p.grad is not None and (held := self._state.get(p)) is not None
-        ]
-
-    def __call__(self) -> bool:
-        now = self._optimizer.state
-        return now is self._state and all(
-            now.get(p) is held and all(held.get(name) is value for name, value in tensors.items())
-            for p, held, tensors in self._used
-        )
-
-    def quick(self, name: Callable[[Any], str]) -> str:
-        """See `eager.core.interpreter.Interpreter.guard`."""
-        state, each = name(self._state), name(self._all)
-        return " or ".join((
-            f"{name(self._optimizer)}.state is not {state} or len({state}) != {len(self._all)}",
-            f"not all({name(map)}({name(is_)}, {state}.values(), {each}))",
-            *(f"{name(held)}[{n!r}] is not {name(t)}" for _, held, tensors in self._used for n, t in tensors.items()),
-        ))  # fmt: skip
-
-
-class _Parts(dict[str, Any]):
-    """The state of a complex parameter as a step sees it: real tensors of `shape`, over the complex ones of `kept`."""
-
-    def __init__(self, kept: dict[str, Any], shape: tuple[int, ...]):
-        super().__init__({name: parts(value) for name, value in kept.items()})
-        self._kept, self._shape = kept, shape
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        if isinstance(value, Tensor) and tuple(value._d.shape) == self._shape:  # new: no count of steps
-            with interpreting(IMMEDIATE):
-                value = view_as_complex(value).clone()
-        self._kept[name] = value
-        super().__setitem__(name, parts(value))
-
-    def update(self, **values: Any) -> None:  # type: ignore[override]
-        for name, value in values.items():
-            self[name] = value
-
-
-def parts(value: Any) -> Any:
-    """A complex tensor as real numbers along a new last dim, a view; anything else as it is."""
-    return view_as_real(value) if isinstance(value, Tensor) and value._dtype().kind == "c" else value
-
-
-def learning_rate(group: Group) -> Any:
-    """The learning rate, as a Python number (a traced one under a trace)."""
-    lr = group["lr"]
-    return lr.item() if isinstance(lr, Tensor) else lr
-
-
-def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
-    """A new state tensor, real even under a trace; full of `value`."""
-    with interpreting(IMMEDIATE):
-        return E.full(shape=shape, value=value, dtype=dtype)
-
-
-def like(parameter: Tensor, value: float = 0) -> Tensor:
-    """A new state tensor of the shape and dtype of `parameter`."""
-    if is_elsewhere(parameter):
-        with interpreting(IMMEDIATE):
-            return Tensor._wrap(filled(parameter._d.shape, parameter._dtype(), value, parameter._d))
-    return zeros(parameter._d.shape, parameter._dtype(), value)
-
-
-def counter(value: float = 0) -> Tensor:
-    """A new 0-d state tensor, such as the number of steps."""
-    return zeros((), default_float(), value)
-
-
-def wide(number: Tensor) -> Tensor:
-    """A 0-d state tensor in float64: formulas of the step number lose too many digits in float32."""
-    return E.cast(number, dtype=FLOAT64)
-
-
-def decayed(grad: Tensor, parameter: Any, group: Group, lr: Any = None) -> Tensor:
-    """The gradient of the loss plus weight_decay / 2 * |parameter|^2.
-
-    lr: given by optimizers in which the decay may be decoupled: then it shrinks the parameter instead.
-    """
-    decay = group["weight_decay"]
-    if decay == 0:
-        return grad
-    if lr is None or not group["decoupled_weight_decay"]:
-        return E.add(grad, E.mul(parameter, decay))
-    parameter.mul_(1 - lr * decay)
-    return grad
-
-
-def approach(average: Any, value: Tensor, share: float) -> None:
-    """Move a running average by a share of the way to `value`."""
-    average.add_(E.mul(E.sub(value, average), share))
-
-
-def average_squares(square: Any, value: Tensor, kept: float) -> None:
-    """Move a running mean of squares to that of `value`, of which it gets the share 1 - kept."""
-    square.mul_(kept)
-    square.add_(E.mul(E.mul(value, value), 1 - kept))
-
-
-def kept(value: Tensor, group: Group) -> Tensor:
-    """State as an operand that gradients may need later: a copy if the step itself is recorded."""
-    return E.clone(value) if group["differentiable"] else value
-
-
-def _fitted(name: Any, value: Any, parameter: Tensor | None) -> Any:
-    """Loaded state: tensors are copied, in the parameter's dtype unless they count steps."""
-    if isinstance(value, Tensor):
-        if is_sparse(value):
-            return E.clone(value)
-        if parameter is not None and name != "step" and parameter._dtype().kind == "f":
-            cast = E.cast(value.detach(), dtype=parameter._dtype()).clone()
-            if is_placed(parameter) and cast._d.shape == parameter._d.shape:
-                return Tensor._wrap(laid_like(data_of(cast), parameter._d))
-            return transferred(cast, parameter.device)
-        return value.detach().clone()
-    if isinstance(value, dict):
-        return {key: _fitted(key, each, parameter) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_fitted(None, each, parameter) for each in value)
-    return copy.deepcopy(value)
 
 
 def _split_names(params: list[Any]) -> tuple[list[Any], dict[str, list[str]]]:
@@ -476,48 +323,3 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         return step(self, *arguments, **keywords)
 
     return wrapped
-
-
-def one_element(lr: Any) -> None:
-    """Raise PyTorch's ValueError for a learning rate that is a tensor of several elements."""
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
-
-
-def should_be(what: str, bound: str, value: Any, valid: Any) -> None:
-    """Raise the ValueError of PyTorch's newer optimizers unless `valid`."""
-    if not valid:
-        raise ValueError(f"{what} should be {bound} but is: {value}")
-
-
-def _check_rate(lr: Any) -> None:
-    one_element(lr)
-    rate = lr.item() if isinstance(lr, Tensor) else lr
-    _check("learning rate", rate, rate >= 0.0)
-
-
-def _check_betas(betas: tuple[float, float]) -> None:
-    for i in (0, 1):
-        _check(f"beta parameter at index {i}", betas[i], 0.0 <= betas[i] < 1.0)
-
-
-def _check(what: str, value: Any, valid: Any) -> None:
-    if not valid:
-        raise ValueError(f"Invalid {what}: {value}")
-
-
-def _not_negative(what: str) -> Callable[[Any], None]:
-    return lambda value: _check(what, value, value >= 0.0)
-
-
-# name of a setting -> raises PyTorch's ValueError for a value that is not valid
-CHECKS: dict[str, Callable[[Any], None]] = {
-    "lr": _check_rate,
-    "betas": _check_betas,
-    "rho": lambda rho: _check("rho value", rho, 0.0 <= rho <= 1.0),
-    "etas": lambda etas: _check("eta values", f"{etas[0]}, {etas[1]}", 0.0 < etas[0] < 1.0 < etas[1]),
-    "eps": _not_negative("epsilon value"),
-    **{name: _not_negative(f"{name} value") for name in (
-        "alpha", "initial_accumulator_value", "lr_decay", "momentum", "momentum_decay", "weight_decay",
-    )},
-}  # fmt: skip

@@ -8,19 +8,9 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.arithmetic import clamp_min
 from eager.optim.adam import negative_bias
-from eager.optim.optimizer import (
-    Group,
-    Optimizer,
-    ParamsT,
-    approach,
-    average_squares,
-    counter,
-    decayed,
-    kept,
-    learning_rate,
-    like,
-    wide,
-)
+from eager.optim.optimizer import Group, Optimizer, ParamsT
+from eager.optim.state import counter, like, wide
+from eager.optim.updates import approach, average_squares, decayed, kept, learning_rate
 
 ENOUGH = 5.0  # length of the moving average from which its variance is known well enough
 

@@ -8,7 +8,9 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.functional.arithmetic import clamp
-from eager.optim.optimizer import Group, Optimizer, ParamsT, counter, kept, like
+from eager.optim.optimizer import Group, Optimizer, ParamsT
+from eager.optim.state import counter, like
+from eager.optim.updates import kept
 
 
 class Rprop(Optimizer):

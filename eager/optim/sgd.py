@@ -9,7 +9,9 @@ from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
-from eager.optim.optimizer import Group, Optimizer, ParamsT, learning_rate, zeros
+from eager.optim.optimizer import Group, Optimizer, ParamsT
+from eager.optim.state import zeros
+from eager.optim.updates import learning_rate
 from graphc.errors import SPARSE_MOMENTUM, CaptureError
 
 

@@ -9,23 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from eager.core import tape
 from eager.core.grad_mode import set_grad_enabled
-from eager.core.sparse import is_sparse
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
-from eager.engine import hooks, walks
+from eager.engine import hooks
 from eager.sparse.rows import gradient_of_rows
-from graphc import errors
 from graphc.autodiff import Custom, pullback
+from graphc.capture.grads import Grads
 from graphc.capture.hooks import Hooks
 from graphc.capture.location import user_line
-from graphc.capture.sources import Argument, Effect, GradOf, History, PastOf
-from graphc.capture.state.places import Change
-from graphc.capture.storage.inputs import overlapping
-from graphc.capture.tree import tensors_of
+from graphc.capture.sources import History
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.structure import CUSTOM, emit
 from graphc.ops import OPS, Op
-from graphc.ops.aval import Aval
 from graphc.ops.rules import torch_name
 
 if TYPE_CHECKING:
@@ -55,114 +50,14 @@ class Autograd:
         self._builder = state.builder
         self.freed: set[int] = set()  # nodes that a backward() has gone through
         self.broken: dict[int, str] = {}  # results -> what their backward() raises
-        self._grads: dict[int, tuple[Tensor, Tensor | None]] = {}  # `.grad` as the program sees it
-        self._initial: dict[int, int | None] = {}  # the node of `.grad` before the program, None if it was None
-        self._before: dict[int, Tensor] = {}  # the tensor that `.grad` was before the program
         self._replaying = False  # after the trace, when the tape runs the hooks of leaves
         self._custom: dict[int, Custom] = {}  # the rules of user Functions, by their nodes
         self.functions: list[UserFunction] = []
         self.outside: set[int] = set()  # inputs that are tensors of the program around a function of control flow
         self.hooks = Hooks(state, self)
+        self.grads = Grads(state, self)
         self._retained: dict[int, Tensor] = {}  # node -> the tensor, no leaf, whose `.grad` is filled, too
-        self._past: list[tuple[Tensor, Symbol, bool]] = []  # gradients that go on to history from before the program
-        self._behind: set[int] = set()  # leaves that those will reach
         self._tables: dict[int, tuple[Tensor, Tensor]] = {}  # nodes of looked up rows -> (the table, the indices)
-
-    # --- `.grad`
-
-    def get_grad(self, tensor: Tensor) -> Tensor | None:
-        """See `eager.core.interpreter.Interpreter`."""
-        key = id(tensor)
-        if key in self._behind:
-            raise errors.CaptureError(errors.GRAD_OF_THE_PAST.format(used=user_line()))
-        if key not in self._grads:
-            self._grads[key] = (tensor, self._read_grad(tensor))
-        return self._grads[key][1]
-
-    def _read_grad(self, tensor: Tensor) -> Tensor | None:
-        """The `.grad` that the tensor has before the program starts."""
-        tracer = self.tracer
-        owner = self._state.owner_of(tensor)
-        if owner is None:
-            return getattr(tensor, "_g", None) if tensor._d.__class__ is not Symbol else None
-        given = self._state.given(owner)
-        grad = getattr(given, "_g", None)
-        if grad is not None and is_sparse(grad):
-            raise errors.CaptureError(errors.SPARSE_GRAD.format(used=user_line()))
-        if isinstance(owner, Argument):
-            tracer.concretization.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
-        else:
-            what = f"whether the .grad of {tracer.concretization.called(given)} is None"
-            tracer.guard(lambda: getattr(given, "_g", None) is None, grad is None, what)
-        if grad is None:
-            self._initial[id(tensor)] = None
-            return None
-        name = (self._state.name_of(tensor) or "captured") + "_grad"
-        symbol = self._state.input(name, Aval(tuple(tensor._d.shape), grad._dtype()), GradOf(owner))
-        self._initial[id(tensor)] = symbol.id
-        before = self._before[id(tensor)] = tracer.wrap(symbol, False)
-        return before
-
-    def is_given(self, grad: Tensor) -> bool:
-        """Whether `grad` stands for the tensor that a `.grad` was before the program."""
-        return any(grad is before for before in self._before.values())
-
-    def set_grad(self, tensor: Tensor, value: Tensor | None) -> None:
-        """See `eager.core.interpreter.Interpreter`."""
-        self._state.owner_of(tensor)
-        self._grads[id(tensor)] = (tensor, value)
-
-    def effects(self) -> list[Effect]:
-        """What the program does to the `.grad` of tensors that outlive it, and to histories from before it."""
-        found: list[Effect] = []
-        numbers: dict[int, int] = {}
-        tracer = self.tracer
-        for key, (tensor, grad) in self._grads.items():
-            if grad is not None and is_sparse(grad):
-                continue  # see `sparse_gradients`
-            owner = self._state.owner_of(tensor)
-            final = None if grad is None else tracer.read(grad).id
-            before = self._before.get(key)
-            if owner is not None and before is not None and before is not grad:  # someone may hold it
-                left = tracer.read(before).id
-                if left != self._initial[key]:
-                    found.append(Effect(GradOf(owner), left, self.history(before)))
-            changed = key not in self._initial or final != self._initial[key] or grad is not before
-            if owner is not None and changed:
-                history = History.NONE if grad is None else self.history(grad)
-                same = grad is None or grad is before
-                number = None if same else numbers.setdefault(id(grad), len(numbers))
-                found.append(Effect(GradOf(owner), final, history, number))
-        self._refuse_shared(found)
-        for tensor, g, keep in self._past:
-            owner = self._state.owner_of(tensor)
-            assert owner is not None
-            found.append(Effect(PastOf(owner, keep), g.id))
-        self.hooks.guard()
-        return found
-
-    def _refuse_shared(self, effects: list[Effect]) -> None:
-        """Refuse to write in place what shares memory: a `.grad` with another one, or with a tensor of the call."""
-        written = {e.target: e.id for e in effects if e.id is not None and e.fresh is None}
-        written |= {m.origin: m.symbol.id for m in self._state.memories.written.values() if m.origin is not None}
-        owners = [self._state.owner_of(self._grads[key][0]) for key in self._before]
-        grads = [GradOf(owner) for owner in owners if owner is not None]
-        for a, b in overlapping(
-            {s: self._state.given(s) for s in (*grads, *self._state.owners.values())} if grads else {}
-        ):
-            id_ = written.get(a, written.get(b))
-            if id_ is not None and (a in grads or b in grads):
-                where = self._state.builder.nodes[id_].where or "an unknown line"
-                raise errors.CaptureError(errors.SHARED_GRAD.format(used=where))
-
-    def grads(self) -> dict[int, GradOf]:
-        """The tensors, by id, that are the `.grad` of one that outlives the program: of which."""
-        found: dict[int, GradOf] = {}
-        for tensor, grad in self._grads.values():
-            owner = self._state.owner_of(tensor)
-            if grad is not None and not is_sparse(grad) and owner is not None:
-                found[id(grad)] = GradOf(owner)
-        return found
 
     # --- backward
 
@@ -184,13 +79,13 @@ class Autograd:
         for id_, (weight, where) in tables.items():
             if id_ in grads:
                 g = self.tracer.wrap(grads.pop(id_), False)
-                self._accumulate_sparse(weight, gradient_of_rows(where, g, tuple(weight._d.shape)))
+                self.grads.accumulate_sparse(weight, gradient_of_rows(where, g, tuple(weight._d.shape)))
         for id_, g in grads.items():
             tensor = wrt[id_]
             if inputs is None and not tensor.is_leaf:
-                self._goes_on(tensor, g, keep)
+                self.grads.goes_on(tensor, g, keep)
                 continue
-            self._accumulate(tensor, g, create_graph)
+            self.grads.accumulate(tensor, g, create_graph)
             if isinstance(tensor._n, list) and (found := hooks.hooks_of(tensor._n)):
                 found.call_accumulated(tensor)
 
@@ -217,51 +112,6 @@ class Autograd:
         return {i: (w, where) for i, (w, where) in self._tables.items()
                 if id(w) not in whole and any(w is t for t in leaves.values())}  # fmt: skip
 
-    def _accumulate_sparse(self, weight: Tensor, g: Tensor) -> None:
-        old = self.get_grad(weight)
-        if old is None or is_sparse(old):
-            self.set_grad(weight, g if old is None else old + g)  # type: ignore[operator]
-        else:
-            with set_grad_enabled(False):
-                old.add_(g)  # type: ignore[attr-defined]
-
-    def sparse_gradients(self) -> list[Change]:
-        """What gives tensors from before the call their sparse `.grad`."""
-        found: list[Change] = []
-        for tensor, g in self._grads.values():
-            owner = self._state.owner_of(tensor)
-            if owner is None or g is None or not is_sparse(g):
-                continue
-            given = self._state.given(owner)
-            before = getattr(given, "_g", None)
-            if isinstance(owner, Argument):
-                find = functools.partial(_argument, owner.position)
-                found.append(Change("a sparse .grad", before, g, _put_gradient, find))
-            else:
-                found.append(Change("a sparse .grad", before, g, functools.partial(_put_gradient, given)))
-        return found
-
-    def _accumulate(self, tensor: Tensor, g: Symbol, create_graph: bool) -> None:
-        old, tracer = self.get_grad(tensor), self.tracer
-        if old is None:
-            self.set_grad(tensor, tracer.wrap(g, create_graph and g.id in self._live()))
-        elif create_graph:
-            self.set_grad(tensor, tracer.wrap(tracer.read(old) + g, True))
-            self._state.recorded.add(self._builder.next_id - 1)
-        else:
-            with set_grad_enabled(False):
-                tracer.assign(old, tracer.wrap(tracer.read(old) + g, False), "add")
-
-    def _goes_on(self, tensor: Tensor, g: Symbol, keep: bool) -> None:
-        """`tensor` has a history from before the program: the gradient goes on there, after the program."""
-        owner = self._state.owner_of(tensor)
-        if owner is None:
-            return
-        self._past.append((tensor, g, keep))
-        for node in walks.reachable([self._state.given(owner)._n]):
-            if tape.is_leaf(node) and (leaf := node[tape.PARENTS]()) is not None:
-                self._behind.add(id(leaf))
-
     def gradients(
         self,
         outputs: Sequence[Tensor],
@@ -275,14 +125,14 @@ class Autograd:
         ids = [self._nodes_of(t) for t in inputs]
         grads = self._pullback(outputs, cotangents, [i for nodes in ids for i in nodes], create_graph, keep)
         shares = [[grads[i] for i in nodes if i in grads] for nodes in ids]
-        live = self._live() if create_graph else ()
+        live = self.live() if create_graph else ()
         flags = [any(g.id in live for g in found) for found in shares]
         return [
             tracer.wrap(functools.reduce(operator.add, found), flag) if found else None
             for found, flag in zip(shares, flags, strict=True)
         ]
 
-    def _live(self, among: Collection[int] | None = None) -> set[int]:
+    def live(self, among: Collection[int] | None = None) -> set[int]:
         """The nodes, of recorded ones, from which gradients flow to a leaf: not the constants recorded beside them.
 
         among  all that are asked about, and what they were computed through
@@ -347,7 +197,7 @@ class Autograd:
         if not late:
             return ""
         nodes = self._builder.nodes
-        live = self._live(walked)
+        live = self.live(walked)
         for id_ in sorted(live.intersection(walked), reverse=True):
             node = nodes[id_]
             names = {
@@ -381,7 +231,7 @@ class Autograd:
             result = hook(self.tracer.wrap(g, create_graph))
             g = g if result is None else self.tracer.read(result)
         if (tensor := self._retained.get(id_)) is not None:
-            self._accumulate(tensor, self._copy(g), create_graph)
+            self.grads.accumulate(tensor, self._copy(g), create_graph)
         return self._copy(g) if found else g  # a hook may keep its tensor
 
     def custom(self, rule: Any, inputs: Sequence[Tensor], outputs: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
@@ -480,18 +330,6 @@ class Autograd:
         id_ = self.tracer.read(tensor).id
         sources = {id_, *(i for h in self.history_of([id_]) for i in self._builder.nodes[h].inputs)}
         return not sources.isdisjoint(self._state.leaves)
-
-
-def _put_gradient(tensor: Tensor, grad: Tensor | None) -> None:
-    tensor._g = grad
-
-
-def _argument(position: int, given: Any) -> Tensor:
-    return list(tensors_of(given))[position]
-
-
-def _has_no_grad(tensor: Tensor) -> bool:
-    return getattr(tensor, "_g", None) is None
 
 
 def _sources(node: Node) -> Sequence[int]:

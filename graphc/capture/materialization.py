@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, final
 
 from eager.core.interpreter import IMMEDIATE, interpreting
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from graphc.capture.sources import Argument, Captured, Lifted
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, map_leaves

@@ -13,6 +13,7 @@ from eager.core.interpreter import interpreting
 from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.calls import call_of
+from graphc.capture.effects import gradient_ends
 from graphc.capture.elsewhere import with_tensors
 from graphc.capture.flow.control import scan_of_layer
 from graphc.capture.location import user_line
@@ -136,7 +137,7 @@ def capture(
                 if environment is not None:
                     changes += done_once(environment.written(), has_leaves)
                     existing, there = containers.existing() | environment.existing(), environment.owners()
-                    changes += tracer.autograd.hooks.staying() + tracer.autograd.sparse_gradients()
+                    changes += tracer.autograd.hooks.staying() + tracer.autograd.grads.sparse_changes()
                 elif tracer.autograd.hooks.staying():
                     raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
                 elif changes:
@@ -241,7 +242,7 @@ def finished(
     state = tracer.state
     decisions, tape = tuple(state.decisions), tracer.autograd
     read = [*graph.outputs, *(e.id for e in effects if e.id is not None), *(d.id for d in decisions)]
-    ends = tracer.gradient_ends([tensor for tensor, _ in own.values()])
+    ends = gradient_ends(tracer, [tensor for tensor, _ in own.values()])
     return Program(
         graph,
         tuple(tracer.state.sources),

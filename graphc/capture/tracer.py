@@ -23,25 +23,23 @@ from eager.engine.dispatch import call_text
 from graphc import errors
 from graphc.capture import late_draws, masked_selection
 from graphc.capture.concretization import Concretization
+from graphc.capture.effects import effects_of
 from graphc.capture.gradients import Autograd
 from graphc.capture.location import user_line
 from graphc.capture.number import Number, Numbers, fix_numbers, without_numbers
 from graphc.capture.placement import Placement
+from graphc.capture.scopes import Scopes
 from graphc.capture.sources import (
     Argument,
     Captured,
-    DataOf,
     Draw,
     Effect,
-    History,
-    LeafFlag,
     Lifted,
-    MemoryOf,
     Returned,
 )
 from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.storage.layouts import Layouts
-from graphc.capture.storage.memory import Memories, Memory, Place
+from graphc.capture.storage.memory import Memories, Place
 from graphc.capture.storage.mutation import Mutation
 from graphc.capture.storage.results import Results
 from graphc.capture.trace_state import TraceState
@@ -64,10 +62,12 @@ LOOPS: dict[str, Callable[..., Any]] = {}  # made of tracers: `graphc.capture.tr
 @forwarding({
     "mutation": "assign set_data show",
     "concretization": "guard is_constant lies_plainly number_written values_read values_shown window",
-    "autograd": "backward custom get_grad gradients has_leaves looked_up retain set_grad",
+    "autograd": "backward custom gradients has_leaves looked_up retain",
+    "autograd.grads": "get_grad set_grad",
     "autograd.hooks": "hook hook_after",
     "numbers": "tensor_of",
     "placement": "device moved",
+    "scopes": "inside",
 })  # fmt: skip
 class Tracer(Interpreter):
     """See `eager.core.interpreter.Interpreter` for the methods that tensors call.
@@ -92,7 +92,7 @@ class Tracer(Interpreter):
         self.input, self.rebind, self.owner_of, self.given = state.input, state.rebind, state.owner_of, state.given
         self.rule_depth = 0  # of the trace of a gradient rule: of how many rules inside each other
         self.computed: Callable[[Tensor], Symbol | None] | None = None  # what computes a tensor of outside anew
-        self._modules: list[Any] = []  # those whose forward is running, outermost first
+        self.scopes = Scopes(builder)
         self.mutation = Mutation(state, self)
         self.concretization = Concretization(state, self)
         builder.reader = self.concretization
@@ -319,23 +319,6 @@ class Tracer(Interpreter):
         """See `eager.core.interpreter.Interpreter`."""
         return self.place_of(tensor, self.read(tensor)).repeats(tensor._d.shape)
 
-    @contextlib.contextmanager
-    def inside(self, module: Any) -> Iterator[None]:
-        """See `eager.core.interpreter.Interpreter`: nodes get the path of the module as their scope."""
-        builder, outer = self.builder, self.builder.scope
-        owner = self._modules[-1] if self._modules else None
-        children = () if owner is None else owner._modules.items()
-        name = next((name for name, child in children if child is module), "")
-        if not name and owner is not None:  # a grandchild, as of a ModuleList, or one from elsewhere
-            name = next((path for path, child in owner.named_modules() if child is module), type(module).__name__)
-        builder.scope = f"{outer}.{name}" if outer and name else outer or name
-        self._modules.append(module)
-        try:
-            yield
-        finally:
-            self._modules.pop()
-            builder.scope = outer
-
     def copied(self, tensor: Tensor) -> Tensor:
         """See `eager.core.interpreter.Interpreter`."""
         return self.apply(_CLONE, (tensor,), {})
@@ -404,36 +387,9 @@ class Tracer(Interpreter):
         """Close the trace. Returns the result with Refs in place of tensors, what those are, and what changes."""
         refs = map_tensors(result, lambda t, path: Ref(self.read(t).id))
         returned = Results(self, list(tensors_of(result))).found
-        effects = self.effects()
+        effects = effects_of(self)
         self.builder.closed = True
         return refs, returned, effects
-
-    def effects(self) -> list[Effect]:
-        """What the program changes, so far."""
-        found = [
-            Effect(
-                DataOf(memory.origin) if memory.replaces and not isinstance(memory.origin, MemoryOf) else memory.origin,
-                memory.symbol.id,
-                self._history_of(memory),
-            )
-            for memory in self.state.memories.written.values()
-            if memory.origin is not None
-        ]
-        found += self.autograd.effects()
-        for stand_in in {id(t): t for t in self.state.stand_ins.values()}.values():
-            owner = self.state.owners[id(stand_in)]
-            assert isinstance(owner, Argument)
-            if stand_in.is_leaf and (flag := stand_in._n is not None) is (self.given(owner)._n is None):
-                found.append(Effect(LeafFlag(owner, flag), None))
-        # in the order of the inputs: JAX pairs donated inputs with results of the same type in order, and a program
-        # that writes each state over itself needs no copies
-        place = {source: k for k, source in enumerate(self.state.sources)}
-        return sorted(found, key=lambda effect: place.get(effect.target, len(place)))  # type: ignore[arg-type]
-
-    def _history_of(self, memory: Memory) -> History:
-        if memory.leaf is not None or memory.symbol.id not in self.state.recorded:
-            return History.NONE
-        return self.autograd.history(self.wrap(memory.symbol, True))
 
     @contextlib.contextmanager
     def reopened(self, graph: Graph) -> Iterator[None]:
@@ -452,18 +408,6 @@ class Tracer(Interpreter):
         if any(not isinstance(source, Captured) for source in self.state.sources[count:]):
             raise errors.CaptureError(errors.DRAW_IN_RULE)
         return [self.given(source) for source in self.state.sources[count:]]
-
-    def gradient_ends(self, made: Sequence[Tensor]) -> Iterator[tuple[int, int]]:
-        """The nodes at which gradients stop besides the inputs: (node, number of the input or leaf that they are for).
-
-        The leaves that the program has `made` are numbered on from the inputs.
-        """
-        numbers = {source: k for k, source in enumerate(self.state.sources)}
-        own = {id(leaf): k for k, leaf in enumerate(made, len(self.state.sources))}
-        for id_, leaf in self.state.leaves.items():
-            k = own.get(id(leaf), numbers.get(self.owner_of(leaf)))  # type: ignore[arg-type]
-            if k is not None and (k >= len(self.state.sources) or self.builder.inputs[k] != id_):
-                yield id_, k
 
     @property
     def recorded(self) -> frozenset[int]:

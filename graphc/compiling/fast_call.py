@@ -11,9 +11,10 @@ from typing import Any
 
 from eager.core.autocast import autocast_state
 from eager.core.interpreter import IMMEDIATE, current_interpreter
+from eager.core.parameter import Parameter
 from eager.core.state import grad_enabled as grad_mode
 from eager.core.state import made_in_inference
-from eager.core.tensor import Parameter, Tensor
+from eager.core.tensor import Tensor
 from graphc.capture.generated import indented
 from graphc.capture.sources import Captured
 from graphc.compiling.disable import switch

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from eager.core.placed import Placed, is_placed
-from eager.core.tensor import Deferred, Tensor
+from eager.core.stand_ins import Deferred
+from eager.core.tensor import Tensor
 from graphc.capture.generated import Names, indented
 from graphc.capture.program import Program
 from graphc.capture.sources import Argument, Captured, Lifted

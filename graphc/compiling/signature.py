@@ -17,10 +17,11 @@ import numpy as np
 
 from eager.core.autocast import AutocastState, autocast_state
 from eager.core.devices import device
+from eager.core.parameter import Parameter
 from eager.core.placed import Placed, is_placed
 from eager.core.sparse import Sparse, is_sparse
 from eager.core.state import grad_enabled, made_in_inference
-from eager.core.tensor import Parameter, Tensor
+from eager.core.tensor import Tensor
 from eager.functional.buffers import is_of_elsewhere
 from graphc.capture.elsewhere import OfElsewhere
 from graphc.capture.state.arguments import is_told_by_content

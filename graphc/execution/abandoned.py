@@ -8,7 +8,9 @@ import numpy as np
 
 from eager import autograd
 from eager.core.interpreter import IMMEDIATE, interpreting
-from eager.core.tensor import Deferred, Tensor
+from eager.core.stand_ins import Deferred
+from eager.core.tensor import Tensor
+from graphc.capture.effects import effects_of
 from graphc.capture.materialization import Materializer
 from graphc.capture.sources import DataOf, GradOf, GradsOf, LeafFlag, PastOf
 from graphc.capture.state.arguments import Containers
@@ -28,7 +30,7 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
         tracer.concretization.draw_all()
         tracer.concretization.hold_inputs()  # values are computed from what is about to be written
         made: dict[int, Tensor] = {}
-        for target, id_, _, fresh in tracer.effects():
+        for target, id_, _, fresh in effects_of(tracer):
             array = None if id_ is None else np.array(tracer.concretization.value_of_node(id_))
             if isinstance(target, LeafFlag):
                 tracer.state.given(target.of).requires_grad_(target.flag)

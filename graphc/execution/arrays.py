@@ -11,7 +11,8 @@ from typing import Any, Protocol, final
 
 import numpy as np
 
-from eager.core.tensor import Deferred, Tensor
+from eager.core.stand_ins import Deferred
+from eager.core.tensor import Tensor
 from graphc.capture.generated import Names, indented
 from graphc.execution.plan import Services
 

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from eager.core.stand_ins import Deferred, Sealed
 from eager.core.state import note_write
-from eager.core.tensor import Deferred, Sealed, Tensor
+from eager.core.tensor import Tensor
 from graphc import forking
 from graphc.capture.generated import Names
 from graphc.capture.program import Program

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from eager.core.tensor import SEALED_SAVE, Sealed, Tensor
+from eager.core.stand_ins import SEALED_SAVE, Sealed
+from eager.core.tensor import Tensor
 from graphc.capture.program import Effects, Program
 from graphc.capture.sources import Argument, Captured, Computed, Effect, History, LeafFlag, Lifted, ViewOf
 from graphc.capture.storage.sharing import owner_of

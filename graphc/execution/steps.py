@@ -12,8 +12,9 @@ from eager import autograd
 from eager.core import tape
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.placed import Placed
+from eager.core.stand_ins import Deferred
 from eager.core.state import add_maker, note_write
-from eager.core.tensor import Deferred, Tensor
+from eager.core.tensor import Tensor
 from eager.engine.crossing import laid_as
 from eager.engine.inplace import assign
 from eager.engine.language import E

@@ -16,8 +16,8 @@ WRONG = (
 def budget_of(memory: int | float | str) -> int | float:
     """The bytes that `memory` stands for; a fraction as it is. Raises ValueError, or TypeError for other types.
 
-    >>> budget_of("1.5 KiB"), budget_of(4096), budget_of(0.5)
-    (1536, 4096, 0.5)
+    >>> budget_of("1.5 KiB"), budget_of(4096), budget_of(0.5), budget_of(1.0)
+    (1536, 4096, 0.5, 1.0)
     """
     if isinstance(memory, str):
         match = _TEXT.fullmatch(memory)

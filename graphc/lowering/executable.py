@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 from itertools import starmap
 from operator import itemgetter
-from typing import Any, Literal, final, overload
+from typing import Any, final
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from graphc import forking
-from graphc.errors import GraphcError, GraphError
+from graphc.errors import GraphcError
 from graphc.ir.calling import arrays_of, raw
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache, stages
 from graphc.lowering.blocks import by_blocks
-from graphc.lowering.devices import device_named
 from graphc.lowering.elimination import nan_kept
-from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.keys import key_of
 from graphc.lowering.layouts import channels_last
-from graphc.lowering.offloading import NOTHING, Offload, Visiting
-from graphc.lowering.processes import across
-from graphc.lowering.sharding import Placing
+from graphc.lowering.program_devices import Offload, ProgramDevices
 from graphc.lowering.source import Source
 from graphc.lowering.stages import (
     Compilation,
     Figures,
     compile_measured,
-    default_device,
     figures_of,
     forget_programs,
     half_precision,
@@ -44,7 +37,7 @@ from graphc.lowering.stages import (
 from graphc.lowering.timing import Announced, learn
 from graphc.ops.threads import number_of_threads
 from graphc.passes.settings import BLOCKS, CHANNELS_LAST
-from graphc.sharding.layout import Layout, layout_of
+from graphc.sharding.layout import Layout
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
 # contracts a * b + c into one rounding.
@@ -85,13 +78,12 @@ class Executable:
     def __init__(
         self,
         graph: Graph,
-        device: str | None,
+        devices: ProgramDevices,
         donate: Sequence[int],
         restore: Mapping[int, int],
         strict: bool,
         without: Collection[str],
         settled: Collection[int],
-        layout: Layout | Offload | None = None,
     ):
         forking.refuse(f"the program {graph.name}")
         self.graph = graph
@@ -101,16 +93,13 @@ class Executable:
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
-        self._placing: Any = None
-        if layout is not None:
-            self._placing = Visiting(layout, device) if isinstance(layout, Offload) else Placing(layout, device)
         self._kept = [graph.outputs.index(id) for id in once.outputs]  # which output each of the program is
-        self._device = None if device is None or layout is not None else device_named(device)
+        self._devices = devices
         if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
-        if (self._device or default_device()).platform != "cpu":
+        if devices.first.platform != "cpu":
             once = nan_kept(once)
-        elif not strict and BLOCKS not in without and not isinstance(layout, Layout):
+        elif not strict and BLOCKS not in without and devices.whole:
             once = by_blocks(once)
         self._program = Source(once, restore=restore, settled=settled, apart=True, without=without)
         self.source = self._program.text
@@ -119,10 +108,10 @@ class Executable:
         self._spread = None if distinct else itemgetter(*places, *([len(unique)] if self.fails else []))
         self._options: Any = options_of(strict)
         self._precision = matmul_precision()
-        self._across = across(graph)
         self._wide = is_wide(graph)
+        self._context = devices.context(self._wide)
         self._places: Any = tuple(np.int32(place) for place in self._program.places)
-        self._plain = not self._wide and self._device is None and distinct and not self._places and layout is None
+        self._plain = not self._wide and devices.named is None and distinct and not self._places
         self.seconds: dict[str, float] = {}
         self.memory: int | None = None
         self._run: Callable[..., tuple[Any, ...]] | None = None  # the compiled program
@@ -130,13 +119,14 @@ class Executable:
         self._restored = dict(restore)
         self.dispatch: Callable[..., Any] = self._first_dispatch
         self.into: Callable[[list[Any], tuple[Any, ...]], None] = self._first_into
-        if layout is not None:
-            self.dispatch, self.into = self.dispatch_anywhere, self._placed_into
+        if not devices.compiled:
+            self._run = self._jitted
+            self.dispatch, self.into = self._dispatch, self._set_into
 
     @property
     def on_default_device(self) -> bool:
         """Whether no device was named for the program."""
-        return self._device is None
+        return self._devices.named is None
 
     @cached_property
     def _jitted(self) -> Any:
@@ -147,17 +137,14 @@ class Executable:
             with jax.default_matmul_precision(self._precision):
                 return plain(*arrays)
 
-        placing = self._placing
-        kept = {} if placing is None else placing.options(len(self._places), self._kept, self.fails)
         found = plain if self._precision is None else function
-        found = found if placing is None else placing.function(found)
         # every argument is used or not as the program says: an unused one must not shift the donated positions
         return jax.jit(
-            self._across.function(found) if self._across is not None else found,
+            self._devices.function(found),
             donate_argnums=self.donated,
             compiler_options=options,
             keep_unused=True,
-            **kept,
+            **self._devices.options(len(self._places), self._kept, self.fails),
         )
 
     def _first_dispatch(self, *arrays: Any) -> tuple[Any, ...]:
@@ -172,8 +159,8 @@ class Executable:
 
     def _dispatch(self, *arrays: Any) -> tuple[Any, ...]:
         assert self._run is not None
-        with setting(self._wide, self._device):
-            outputs = self._run(*arrays, *self._places)
+        with self._context():
+            outputs = self._run(*self._devices.put(arrays), *self._places)
         return outputs if self._spread is None else self._spread(outputs)
 
     def _first_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
@@ -196,11 +183,12 @@ class Executable:
 
     def _set_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
         run: Any = self._run
-        with setting(self._wide, self._device):
+        with self._context():
+            given = (*self._devices.put(arrays), *self._places)
             if self._spread is None:
-                done.extend(starmap(run, ((*arrays, *self._places),)))
+                done.extend(starmap(run, (given,)))
             else:  # nothing is donated
-                done.append(self._spread(run(*arrays, *self._places)))
+                done.append(self._spread(run(*given)))
 
     def into_anywhere(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
         """What `into` does, on whatever devices the arrays lie."""
@@ -213,31 +201,13 @@ class Executable:
     def dispatch_anywhere(self, *arrays: Any) -> tuple[Any, ...]:
         """What `dispatch` does, on whatever devices the arrays lie."""
         with self._context():
-            given = self.placed(arrays)
-            run = self._jitted if self._across is None else self._across.program(self._jitted)
-            outputs = run(*given, *map(np.asarray, self._places))
+            run = self._devices.program(self._jitted)
+            outputs = run(*self.placed(arrays), *map(np.asarray, self._places))
         return outputs if self._spread is None else self._spread(outputs)
 
-    def _placed_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
-        with self._context():
-            given = (*self.placed(arrays), *map(np.asarray, self._places))
-            if self._spread is None:
-                done.extend(starmap(self._jitted, (given,)))
-            else:  # nothing is donated
-                done.append(self._spread(self._jitted(*given)))
-
     def placed(self, arrays: Sequence[Any]) -> Sequence[Any]:
-        """`arrays` where the program on a mesh takes them."""
-        return arrays if self._placing is None else self._placing.put(arrays)
-
-    def _context(self) -> AbstractContextManager[Any]:
-        """What the program is traced, compiled and called in."""
-        if self._placing is None:
-            return setting(self._wide, self._device)
-        stack = ExitStack()
-        stack.enter_context(setting(self._wide))
-        stack.enter_context(self._placing.context())
-        return stack
+        """`arrays` where the program takes them."""
+        return self._devices.put(arrays)
 
     def verify(self, outputs: Sequence[Any]) -> None:
         """Raise what a run-time check of the program has found, if it `fails`. Waits for the program to end."""
@@ -286,16 +256,10 @@ class Executable:
                     f"{graph.name}(): argument '{name}' must be {aval}, got {np.dtype(a.dtype)}{list(a.shape)}"
                 )
 
-    def own(self, array: Any) -> jax.Array:
+    def own(self, array: Any) -> Any:
         """A copy of `array` on the device, which the program may take over."""
         with setting(self._wide):
-            if self._placing is not None and isinstance(array, np.ndarray):
-                return np.array(array)  # type: ignore[return-value]  # which `put` gives a place
-            if isinstance(array, np.ndarray):  # jnp.array would compile a program for each shape
-                return jax.device_put(np.array(array), self._device)
-            if self._device is None and not array.committed and default_device().platform == "cpu":
-                return jax.device_put(np.array(array))
-            return jnp.array(array, copy=True, device=self._device)
+            return self._devices.own(array)
 
     def compile(self) -> dict[str, float]:
         """Compile now, or load what an earlier process has compiled.
@@ -303,14 +267,12 @@ class Executable:
         Returns the seconds it took: {"jax trace": ..., "lower": ..., "xla": ...}, or {"load": ...}.
         """
         forking.refuse(f"the program {self.graph.name}")
-        if self._placing is not None:
-            self.seconds = self._compilation().seconds
+        if not self._devices.compiled:
+            self._compiled, self.seconds = self._compilation()
             return self.seconds
-        with Announced(self.graph), setting(self._wide, self._device):
-            start = time.perf_counter()
-            device = self._device or default_device()
-            local = device == jax.local_devices(backend=device.platform)[0]  # programs name devices
-            key = self._key(device) if cache.in_use() and local and self._across is None else None
+        with Announced(self.graph), self._context():
+            start, device = time.perf_counter(), self._devices.first
+            key = self._key(device) if cache.in_use() and self._devices.cached else None
             program = None if key is None else cache.load(key, device)
             if program is not None:
                 self.seconds = {"load": time.perf_counter() - start}
@@ -326,7 +288,7 @@ class Executable:
                 if key is not None and self.seconds["xla"] >= cache.WORTHWHILE:
                     cache.store(key, program, device)
             self._compiled, self.memory = program, Compilation(program, self.seconds).memory
-            self._run = program if self._across is None else self._across.program(program)
+            self._run = self._devices.program(program)
             self._places = tuple(jax.device_put(place, device) for place in self._places)
         return self.seconds
 
@@ -342,7 +304,7 @@ class Executable:
 
     def figures(self) -> Figures | None:
         """What XLA's program takes, by its own plan; compiles it. None where the backend does not tell."""
-        if self._placing is not None:
+        if not self._devices.compiled:
             return figures_of(self._compilation().program)
         if self._compiled is None:
             self.compile()
@@ -350,15 +312,11 @@ class Executable:
 
     def compile_measured(self) -> Compilation:
         """Compile by itself, apart from the calls. Returns the seconds it took, and the memory that it will take."""
-        with setting(self._wide, self._device):
+        with self._context():
             return self._compilation()
 
     def _compilation(self) -> Compilation:
-        sharding = None if self._across is None else self._across.sharding
-        avals = (*self.graph.input_avals(), *self._places)
-        structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in avals]
-        if self._placing is not None:
-            structs[: len(self.graph.inputs)] = self._placing.structs(self.graph.input_avals())
+        structs = self._devices.structs((*self.graph.input_avals(), *self._places))
         with half_precision(self.graph), self._context():
             return compile_measured(self._jitted, *structs)
 
@@ -370,12 +328,12 @@ class Executable:
     @property
     def offloaded(self) -> Offload:
         """What of its inputs and outputs lies on the host."""
-        return getattr(self._placing, "offload", NOTHING)
+        return self._devices.offload
 
     @property
     def layout(self) -> Layout | None:
         """Where its inputs and outputs lie on a mesh; None if it runs on one device."""
-        return None if self._placing is None else self._placing.layout
+        return self._devices.layout
 
     def _key(self, device: Any) -> str | None:
         program, avals = self._program, self.graph.input_avals()
@@ -386,90 +344,3 @@ class Executable:
 
 
 block = jax.block_until_ready
-BACKENDS = ("jax", "numpy")
-
-
-@overload
-def lower(
-    graph: Graph,
-    device: str | None = None,
-    *,
-    donate: Sequence[int] = (),
-    restore: Mapping[int, int] | None = None,
-    strict: bool = False,
-    without: Collection[str] = (),
-    settled: Collection[int] = (),
-    backend: Literal["jax"] = "jax",
-    mesh: Any = None,
-    shardings: Any = None,
-    out_shardings: Any = None,
-    offload: Offload | None = None,
-) -> Executable: ...
-@overload
-def lower(
-    graph: Graph,
-    device: str | None = None,
-    *,
-    donate: Sequence[int] = (),
-    restore: Mapping[int, int] | None = None,
-    strict: bool = False,
-    without: Collection[str] = (),
-    settled: Collection[int] = (),
-    backend: str,
-    mesh: Any = None,
-    shardings: Any = None,
-    out_shardings: Any = None,
-    offload: Offload | None = None,
-) -> Executable | HostExecutable: ...
-def lower(
-    graph: Graph,
-    device: str | None = None,
-    *,
-    donate: Sequence[int] = (),
-    restore: Mapping[int, int] | None = None,
-    strict: bool = False,
-    without: Collection[str] = (),
-    settled: Collection[int] = (),
-    backend: str = "jax",
-    mesh: Any = None,
-    shardings: Any = None,
-    out_shardings: Any = None,
-    offload: Offload | None = None,
-) -> Executable | HostExecutable:
-    """Lower `graph` to one `jax.jit` program, or to NumPy.
-
-    device   "cpu", "gpu" or None for JAX's default
-    donate   positions of inputs whose memory the program may reuse
-    restore  output number -> input number: what a donated state falls back to when a run-time check fails
-    strict   keep XLA from changing values (its algebraic simplifier and contraction are off); slower
-    without  names of choices of the lowering that are not made: see `graphc.mechanisms`
-    settled  ids of nodes whose run-time checks the caller makes before each call
-    backend  "jax", or "numpy": straight-line NumPy, which takes and returns ndarrays, and takes over no memory
-    mesh     the devices to run on together (see `graphc.sharding.mesh_of`), or None for one device
-    shardings, out_shardings  how inputs and outputs lie on the mesh: placements or specs, by name of input and by
-             number of output, or in order; what is not said is replicated, of outputs left to XLA
-    offload  the inputs and outputs that lie in the memory of the host, on one device
-
-    Raises ValueError for another backend, and for NumPy on another device than the CPU; GraphError for a graph that
-    cannot be lowered to NumPy (control flow with run-time checks inside it).
-
-    >>> import eager as torch, graphc
-    >>> ex = graphc.lower(graphc.trace(lambda x: x.tanh().sum(), torch.zeros(3)))
-    >>> print(ex.source)
-    def lambda_(x):
-        ...
-    >>> float(ex(torch.zeros(3)))
-    0.0
-    """
-    if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
-    if backend == "numpy":
-        if device not in (None, "cpu"):
-            raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
-        if why := unsuitable(graph):
-            raise GraphError(why)
-        if mesh is not None:
-            raise ValueError("backend 'numpy' computes on one device, not on a mesh")
-        return HostExecutable(graph, settled)
-    layout = offload if mesh is None else layout_of(graph, mesh, shardings, out_shardings)
-    return Executable(graph, device, donate, restore or {}, strict, without, settled, layout)

@@ -27,7 +27,9 @@ from graphc.files.schema import Number, Record, Text
 from graphc.ir.builder import Builder
 from graphc.ir.graph import Graph, Ref
 from graphc.lowering import cache
-from graphc.lowering.executable import Executable, HostExecutable
+from graphc.lowering.executable import Executable
+from graphc.lowering.host import HostExecutable
+from graphc.lowering.program_devices import ProgramDevices
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32
@@ -148,7 +150,7 @@ class _Program:
         for x in inputs[2:]:
             result = builder.apply(op, [result, x], {})
         graph = builder.graph(name, Ref(result.id))
-        program = Executable(graph, None, (), {}, False, (), ())
+        program = Executable(graph, ProgramDevices(), (), {}, False, (), ())
         self._run: Any = program.compile_measured().program
         self._arrays = [jax.device_put(np.ones(aval.shape, aval.dtype)) for aval in avals]
 

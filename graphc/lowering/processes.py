@@ -12,7 +12,7 @@ import functools
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, final
 
@@ -25,7 +25,9 @@ from graphc.ir.structure import every_node
 from graphc.lowering.collectives import AXIS, OVERRIDES, over
 from graphc.lowering.loading import jax
 from graphc.lowering.presence import Presence
+from graphc.lowering.program_devices import ProgramDevices
 from graphc.ops import Trait
+from graphc.ops.aval import Aval
 from graphc.ops.collectives import carrier, label_of
 
 LATE_START = (
@@ -236,20 +238,25 @@ def ranks_of(graph: Graph, processes: Processes) -> tuple[int, ...]:
 
 
 @final
-class Across:
-    """A program that several processes run together, each on arrays of its own."""
+class AcrossProcesses(ProgramDevices):
+    """A device of each of several processes, which run a program together, each on arrays of its own."""
 
-    def __init__(self, processes: Processes, ranks: tuple[int, ...], name: str):
+    def __init__(self, processes: Processes, ranks: tuple[int, ...], name: str, device: str | None):
+        super().__init__(device)
         self._processes, self._ranks = processes, ranks
         self._label = f"the program {name} of ranks {', '.join(map(str, ranks))}"
-        self.sharding = processes.sharding(ranks)
+
+    @property
+    def cached(self) -> bool:
+        """See `ProgramDevices`."""
+        return False
 
     def function(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        """`plain` as a function for jax.jit."""
+        """See `ProgramDevices`."""
         return self._processes.across(plain, self._ranks)
 
     def program(self, compiled: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
-        """`compiled` as a function of this process's arrays, which waits for the others."""
+        """See `ProgramDevices`: it waits for the others."""
         processes, ranks, label = self._processes, self._ranks, self._label
 
         def run(*arrays: Any) -> tuple[Any, ...]:
@@ -259,9 +266,16 @@ class Across:
 
         return run
 
+    def structs(self, avals: Sequence[Aval]) -> list[Any]:
+        """See `ProgramDevices`."""
+        sharding = self._processes.sharding(self._ranks)
+        return [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=sharding) for a in avals]
 
-def across(graph: Graph) -> Across | None:
-    """How `graph` runs across processes: None if it waits for no others."""
+
+def devices_for(graph: Graph, device: str | None) -> ProgramDevices:
+    """What `graph` runs on: one device, or one of each of the processes that its collectives are across."""
     processes = current()
     ranks = () if processes is None else ranks_of(graph, processes)
-    return Across(processes, ranks, graph.name) if processes is not None and ranks else None
+    if processes is None or not ranks:
+        return ProgramDevices(device)
+    return AcrossProcesses(processes, ranks, graph.name, device)

@@ -19,7 +19,8 @@ from eager.core.runtime import Dims
 from graphc import forking
 from graphc.ir import Builder, Ref
 from graphc.lowering.devices import devices_of as devices
-from graphc.lowering.executable import Executable, lower
+from graphc.lowering.executable import Executable
+from graphc.lowering.lowering import lower
 from graphc.lowering.sharding import mesh_of_devices
 from graphc.ops import Literal, Op
 from graphc.ops.aval import Aval, aval_of, results_of

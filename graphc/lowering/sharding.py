@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, final
 
 import jax
@@ -11,6 +11,9 @@ import numpy as np
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+from graphc.lowering.program_devices import ProgramDevices
+from graphc.lowering.stages import setting
+from graphc.ops.aval import Aval
 from graphc.sharding.layout import Layout
 from graphc.sharding.mesh import Mesh
 from graphc.sharding.sharding import Sharding
@@ -56,36 +59,48 @@ def mesh_of_devices(mesh: Mesh, device: str | None = None) -> jax.sharding.Mesh:
 
 
 @final
-class Placing:
-    """A `Layout` on devices: what jax.jit is told."""
+class MeshDevices(ProgramDevices):
+    """The devices of a mesh, on which the arrays of a program lie as a `Layout` says."""
+
+    whole = compiled = False
 
     def __init__(self, layout: Layout, device: str | None):
+        super().__init__()
         self.layout = layout
         self.mesh = mesh_of_devices(layout.mesh, device)
         self.inputs = [self._named(s) for s in layout.inputs]
+        self._outputs = layout.outputs
         self._seen: list[Any] = []
+
+    @property
+    def first(self) -> Any:
+        """One of the devices."""
+        return self.mesh.devices.flat[0]
 
     def _named(self, sharding: Sharding | None) -> NamedSharding | None:
         return None if sharding is None else NamedSharding(self.mesh, PartitionSpec(*sharding.spec))
 
+    def context(self, wide: bool) -> Callable[[], AbstractContextManager[Any]]:
+        """See `ProgramDevices`: in these, `shard` knows the mesh."""
+
+        def entered() -> AbstractContextManager[Any]:
+            stack = ExitStack()
+            stack.enter_context(setting(wide))
+            stack.enter_context(jax.set_mesh(self.mesh))
+            return stack
+
+        return entered
+
     def options(self, places: int, outputs: Sequence[int], fails: bool) -> dict[str, Any]:
-        """Arguments of jax.jit for a program with so many `places` after its inputs, which returns these `outputs`."""
-        kept = [self._named(self.layout.outputs[k]) for k in outputs]
+        """See `ProgramDevices`."""
+        kept = [self._named(self._outputs[k]) for k in outputs]
         return {
             "in_shardings": (*self.inputs, *(None,) * places),
             "out_shardings": (*kept, *([None] if fails else [])),
         }
 
-    def function(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """What `run` is for jax.jit: itself."""
-        return run
-
-    def context(self) -> AbstractContextManager[Any]:
-        """In which `shard` knows the mesh."""
-        return jax.set_mesh(self.mesh)
-
-    def put(self, arrays: Sequence[Any]) -> list[Any]:
-        """`arrays` where the program wants them: those that lie there already are not touched."""
+    def put(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """See `ProgramDevices`: those that lie there already are not touched."""
         placed = [
             a if wanted is None or getattr(a, "sharding", None) == wanted else jax.device_put(a, wanted)
             for a, wanted in zip(arrays, self.inputs, strict=False)
@@ -94,9 +109,16 @@ class Placing:
             self._seen = [getattr(a, "sharding", None) for a in placed]
         return placed
 
-    def structs(self, avals: Sequence[Any]) -> list[Any]:
-        """What stands for the inputs when the program is compiled without them."""
+    def structs(self, avals: Sequence[Aval]) -> list[Any]:
+        """See `ProgramDevices`."""
         whole = NamedSharding(self.mesh, PartitionSpec())
         seen = self._seen or [None] * len(self.inputs)
         given = [s or (k if isinstance(k, NamedSharding) else whole) for s, k in zip(self.inputs, seen, strict=True)]
-        return [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in zip(avals, given, strict=False)]
+        anywhere = [None] * (len(avals) - len(given))
+        return [
+            jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in zip(avals, [*given, *anywhere], strict=True)
+        ]
+
+    def own(self, array: Any) -> Any:
+        """See `ProgramDevices`: `put` gives an ndarray its place."""
+        return np.array(array) if isinstance(array, np.ndarray) else super().own(array)

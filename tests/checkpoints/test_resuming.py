@@ -163,6 +163,22 @@ def test_another_number_of_replicas_goes_on_with_what_is_left(replicas: int) -> 
     assert sorted(left) == sorted(order[12:])
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_pass_that_was_resumed_can_be_resumed_again(workers: int) -> None:
+    def loader() -> DataLoader[Any]:
+        return DataLoader(range(9), 1, num_workers=workers)
+
+    first, second, third = loader(), loader(), loader()
+    next(iter(first))
+    second.load_state_dict(first.state_dict())
+    assert second.state_dict() == first.state_dict()  # no pass has begun from it yet
+    batches = iter(second)
+    next(batches)
+    third.load_state_dict(second.state_dict())
+    left = [int(batch) for batch in third]
+    assert left == [int(batch) for batch in batches] == [2, 3, 4, 5, 6, 7, 8]
+
+
 def test_a_place_between_batches_is_refused() -> None:
     loader = share(2, 0, 3)
     next(iter(loader))

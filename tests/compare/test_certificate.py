@@ -115,6 +115,17 @@ def test_other_inputs(certificate: Path):
         assert any(reason in r for r in reasons)
 
 
+def test_one_input_more_or_fewer(tmp_path: Path):
+    path, (w, x) = tmp_path / "certificate.json", operands()
+    bias = torch.ones(2)
+    compare.certify(lambda w, x: (x @ w).sum(), w, x, path=path, modes=["graph"])
+    reasons = compare.verify(path, lambda w, x: (x @ w + bias).sum(), w, x).reasons
+    assert "input 'bias' is new" in reasons
+    compare.certify(lambda w, x: (x @ w + bias).sum(), w, x, path=path, modes=["graph"])
+    reasons = compare.verify(path, lambda w, x: (x @ w).sum(), w, x).reasons
+    assert "input 'bias' is missing" in reasons
+
+
 def test_another_verdict(certificate: Path, monkeypatch: pytest.MonkeyPatch):
     for module in (tolerance, opinions):
         monkeypatch.setattr(module, "SAFETY", 0.0)  # nothing is within rounding any more

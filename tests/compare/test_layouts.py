@@ -9,7 +9,7 @@ import pytest
 
 from compare.fuzzing.generator import generate
 from compare.fuzzing.program import Input, Program, names
-from compare.layouts.layout import Layout, placed, stepped
+from compare.layouts.layout import Layout, layout_of, placed, stepped
 from compare.minimizing import minimize_program
 from compare.minimizing.statements import statements, values_of
 from compare.selftest.planting import declared
@@ -27,6 +27,34 @@ def test_random_programs_have_inputs_of_all_kinds() -> None:
     assert any(i.view for i in inputs) and any(lay.shift for lay in laid) and any(lay.offset for lay in laid)
     assert any(0 in lay.strides for lay in laid) and any(len({*lay.strides}) > 1 for lay in laid)
     assert any(i.layout is None and not i.view for i in inputs)
+
+
+@pytest.mark.parametrize(
+    ("layout", "plain"),
+    [
+        (Layout((3, 1)), True),
+        (Layout((3, 1), offset=2), True),
+        (Layout((3, 1), shift=1), False),
+        (Layout((1, 2)), False),
+        (Layout((6, 2)), False),
+        (Layout((0, 1)), False),
+    ],
+)
+def test_a_layout_is_plain_wherever_it_begins(layout: Layout, plain: bool) -> None:
+    assert layout.is_plain((2, 3)) is plain
+
+
+BYTES = np.arange(64, dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("strides", "found"),
+    [((8, 4), (2, 1)), ((-4, 8), (-1, 2)), ((0, 4), (0, 1)), ((4, 0), (1, 0)), ((6, 2), None), ((8, 6), None)],
+)
+def test_what_no_multiple_of_elements_says_is_no_layout(strides: tuple[int, int], found: Any) -> None:
+    array = np.ndarray((2, 2), np.float32, BYTES, 16, strides)
+    layout = layout_of(array)
+    assert (None if layout is None else layout.strides) == found
 
 
 def test_a_script_makes_the_inputs_as_they_were() -> None:

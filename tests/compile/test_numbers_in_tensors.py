@@ -186,3 +186,9 @@ def test_orders_of_dims_in_memory(order: Any) -> None:
     x = torch.rand(2, 3, 4, 5)
     for given in (x, x.contiguous(memory_format=torch.channels_last), x[:, :, 1:-1], x[:, :1], x.transpose(2, 3)):
         assert graphc.compile(function)(given) == function(given)
+
+
+@pytest.mark.parametrize("values", [[0.0] * 99 + [-0.0], [-0.0] * 99 + [0.0], [0.0] * 100, [-0.0] * 100])
+def test_zeros_of_both_signs_are_no_one_number(values: list[float]) -> None:
+    fill = graphc.compile(lambda x: torch.copysign(x, torch.tensor(values)))
+    assert fill(torch.ones(100)).tolist() == [math.copysign(1.0, value) for value in values]

@@ -16,7 +16,7 @@ import pytest
 import eager as torch
 import graphc
 from eager import nn
-from eager.core.tensor import Deferred
+from eager.core.stand_ins import Deferred
 from eager.nn import functional as F
 from graphc.execution.packs import Part, StatePack
 

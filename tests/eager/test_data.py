@@ -124,6 +124,28 @@ def test_a_late_batch_waits_for_its_turn_unless_order_does_not_matter(tmp_path: 
     assert loose[0] != 0
 
 
+COUNTS = [(count, replacement) for count in (1, 31, 32, 33, 64, 70) for replacement in (False, True)]
+
+
+def random_indices(module: Any, loaders: Any, count: int, replacement: bool) -> list[int]:
+    generator = module.Generator().manual_seed(5)
+    return list(loaders.RandomSampler(range(32), replacement, count, generator))
+
+
+@pytest.mark.parametrize(("count", "replacement"), COUNTS)
+def test_a_random_sampler_yields_as_many_as_it_says(count: int, replacement: bool):
+    found = random_indices(eager, data, count, replacement)
+    assert len(found) == count == len(data.RandomSampler(range(32), replacement, count))
+    assert set(found) <= set(range(32)) and (replacement or len(set(found)) == min(count, 32))
+
+
+@asked_of_torch(("count", "replacement"), COUNTS)
+def test_a_random_sampler_draws_pytorchs_numbers(count: int, replacement: bool):
+    torch = torch_or_skip()
+    expected = random_indices(torch, torch.utils.data, count, replacement)
+    assert random_indices(eager, data, count, replacement) == expected
+
+
 class Strange(Exception):
     """Takes no single message."""
 

@@ -126,6 +126,13 @@ def test_a_gradient_without_the_cotangent_is_caught():
         gradcheck(Offset.apply, leaf([1.0]))
 
 
+def test_an_input_whose_elements_are_one_place_is_refused():
+    x = torch.ones(2, 1, dtype=torch.float64, requires_grad=True).expand(2, 3)
+    with pytest.raises(RuntimeError, match="stride"):
+        torch.autograd.gradcheck(torch.sin, (x,))
+    assert torch.autograd.gradcheck(torch.sin, (x[:, :1],))  # a dim of one element repeats nothing
+
+
 def test_complex_functions():
     z = leaf([1 + 2j, -0.5j], np.complex128)
     for function in (torch.conj, torch.abs, torch.sin, lambda z: z * z.conj(), lambda z: z.real * z):

@@ -19,7 +19,7 @@ from eager.core.interpreter import (
     on_arrays,
     under,
 )
-from eager.core.tensor import Deferred, Sealed
+from eager.core.stand_ins import Deferred, Sealed
 from eager.func.batching import BatchInterpreter
 from graphc.ir import Builder
 from graphc.ops.aval import Aval

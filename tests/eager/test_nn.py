@@ -12,7 +12,8 @@ import pytest
 
 from eager import nn, random
 from eager.core.interpreter import Interpreter, interpreting
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from tests.eager.tensors import leaf, tensor
 from tests.oracle import asked_of_torch, torch_or_skip
 
@@ -41,6 +42,9 @@ MODULES: dict[str, Make] = {
     "linear cross entropy": lambda n: n.LinearCrossEntropyLoss(5, 4, out_features=(2, 3), bias=True),
     "losses": lambda n: n.Sequential(n.CrossEntropyLoss(), n.MSELoss(), n.NLLLoss(), n.L1Loss(), n.BCEWithLogitsLoss()),
     "empty": lambda n: n.Sequential(n.Sequential(), n.ModuleList()),
+    "attention": lambda n: n.ModuleList(
+        [n.MultiheadAttention(4, 2, kdim=k, vdim=v) for k in (None, 4, 3) for v in (None, 4, 5)]
+    ),
 }
 
 
@@ -98,6 +102,16 @@ def test_values_and_gradients_are_pytorchs(make: Make, shape: tuple[int, ...], r
     pairs = [(x, y), *zip(theirs.parameters(), mine.parameters(), strict=True)]
     for expected, found in pairs:
         np.testing.assert_allclose(found.grad.numpy(), expected.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_adaptive_softmax_predicts_each_class_that_is_the_most_probable(rng: np.random.Generator):
+    layer = nn.AdaptiveLogSoftmaxWithLoss(4, 7, [2, 4], div_value=1.0)
+    for p in layer.parameters():
+        p.data = tensor(2 * rng.standard_normal(tuple(p.shape)).astype(np.float32))
+    x = tensor(3 * rng.standard_normal((400, 4)).astype(np.float32))
+    found = layer.predict(x).numpy()
+    np.testing.assert_array_equal(found, layer.log_prob(x).detach().numpy().argmax(1))
+    assert set(found) == set(range(7))
 
 
 LOSSES: dict[str, tuple[Make, str]] = {

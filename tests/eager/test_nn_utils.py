@@ -11,6 +11,7 @@ import pytest
 import compare
 import eager
 import graphc
+from eager import nn
 from tests.oracle import asked_of_torch
 
 # each program makes a module `m` of torch.nn, and says what it can be called with; x is given
@@ -236,3 +237,16 @@ def test_fused_layers_do_the_same():
         fused = fuse(layer, norm, transposed) if len(size) == 4 else fuse(layer, norm)
         x = eager.randn(size)
         eager.testing.assert_close(fused(x), pair(x))
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0, float("inf")])
+@pytest.mark.parametrize("share", [0.5, 2.0])
+def test_gradients_are_only_made_smaller(order: float, share: float):
+    grads = [np.array([[3.0, -4.0]]), np.array(12.0)]
+    norm = np.linalg.norm(np.concatenate([g.ravel() for g in grads]), order)
+    parameters = [eager.zeros(g.shape, dtype=eager.float64, requires_grad=True) for g in grads]
+    for p, g in zip(parameters, grads, strict=True):
+        p.grad = eager.tensor(g)
+    assert nn.utils.clip_grad_norm_(parameters, share * norm, order).item() == pytest.approx(norm)
+    for p, g in zip(parameters, grads, strict=True):
+        np.testing.assert_allclose(p.grad.numpy(), g * min(share, 1.0), rtol=1e-6)

@@ -11,7 +11,8 @@ import pytest
 import eager
 from eager import optim
 from eager.core.interpreter import IMMEDIATE, Interpreter, interpreting
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from tests.eager.tensors import tensor
 from tests.oracle import asked_of_torch, torch_or_skip
 
@@ -258,6 +259,26 @@ def test_a_traced_adam_step_reads_no_number():
 
 def rosenbrock(x: Any) -> Any:
     return (1 - x[:-1]).square().sum() + 100 * (x[1:] - x[:-1].square()).square().sum()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", dict(SETTINGS))
+def test_loaded_state_has_the_dtype_of_the_parameter_but_for_steps(name: str, dtype: Any):
+    def stepped() -> Any:
+        p = parameter([[1.0, 2.0], [3.0, 4.0]], dtype)
+        p.grad = tensor(gradient(p.detach().numpy(), 0))
+        optimizer = getattr(optim, name)([p], **dict(SETTINGS)[name])
+        optimizer.step()
+        return optimizer
+
+    def dtypes(optimizer: Any) -> dict[str, Any]:
+        found = [(key, value) for held in optimizer.state.values() for key, value in held.items()]
+        return {key: value.dtype for key, value in found if isinstance(value, Tensor)}
+
+    other = stepped()
+    own, kept = other.param_groups[0]["params"][0].dtype, dtypes(other)
+    other.load_state_dict(stepped().state_dict())
+    assert dtypes(other) == {key: kept[key] if key == "step" else own for key in kept}
 
 
 @asked_of_torch(

@@ -84,6 +84,8 @@ CASES = {
     "registered twice": "p.register_pytree_node(list, None, None)",
     "dataclass, missing": "p.register_dataclass(type('F', (Fields,), {}), field_names=['one'])",
     "dataclass, unexpected": "p.register_dataclass(type('F', (Fields,), {}), field_names=['one', 'two', 'three'])",
+    "dataclass, dropped": "(lambda c: (p.register_dataclass(c, field_names=['one'], drop_field_names=['two']), "
+    "p.tree_leaves(c(1, 2))))(type('F', (Fields,), {}))",
     "dataclass, none": "p.register_dataclass(int)",
     "constant, no eq": "p.register_constant(Pair)",
 }  # fmt: skip

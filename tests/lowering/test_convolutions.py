@@ -28,19 +28,29 @@ CASES: dict[str, tuple[int, tuple[Any, ...]]] = {
 SIZES = (6, 5, 7)
 
 
-def drawn(name: str) -> tuple[int, dict[str, Any], np.ndarray, np.ndarray]:
+def drawn(name: str, dtype: str = "float64") -> tuple[int, dict[str, Any], np.ndarray, np.ndarray]:
     rank, (groups, channels, results, kernel, stride, padding, dilation) = CASES[name]
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((2, groups * channels, *SIZES[:rank]))
-    w = rng.standard_normal((groups * results, channels, *kernel))
+    x = numbers(rng, (2, groups * channels, *SIZES[:rank]), dtype)
+    w = numbers(rng, (groups * results, channels, *kernel), dtype)
     return rank, {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}, x, w
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_same_as_in_numpy(name: str):
-    rank, window, x, w = drawn(name)
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    return (9 * rng.standard_normal(shape)).astype(dtype)
+
+
+# JAX has no transposes for integers: those are sums of ours, of one form for all ranks
+INTEGERS = ("depthwise, in time", "depthwise, several results")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, "float64") for name in CASES), *((name, "int64") for name in INTEGERS)]
+)
+def test_the_same_as_in_numpy(name: str, dtype: str):
+    rank, window, x, w = drawn(name, dtype)
     y = OPS[f"conv{rank}d"].kernel(x, w, **window)
-    g = np.random.default_rng(1).standard_normal(y.shape)
+    g = numbers(np.random.default_rng(1), y.shape, dtype)
     dx = OPS[f"conv{rank}d_input"].kernel(g, w, shape=x.shape, **window)
     dw = OPS[f"conv{rank}d_weight"].kernel(g, x, shape=w.shape, **window)
     image, cotangent = np.moveaxis(x, 1, -1), np.moveaxis(g, 1, -1)

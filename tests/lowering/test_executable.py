@@ -28,6 +28,22 @@ def test_arguments_that_do_not_fit_are_named():
         run(np.zeros((2, 3), np.float32), np.zeros(3))
 
 
+def test_an_argument_is_not_taken_for_what_the_function_reaches_by_the_same_name():
+    w = torch.full((3,), 2.0)
+
+    def scaled(x):
+        return x * w
+
+    def f(w):
+        return scaled(w["a"])
+
+    run = graphc.lower(graphc.trace(f, {"a": torch.ones(3)}))
+    assert run.graph.input_names == ("w.a", "w")
+    with pytest.raises(TypeError, match=r"f\(\) also reads 'w', which the function reached by itself"):
+        run(w={"a": torch.ones(3)})
+    assert np.asarray(run(torch.ones(3), w)).tolist() == [2.0, 2.0, 2.0]
+
+
 def test_64_bit_types_are_real():
     run = graphc.lower(graphc.trace(lambda x, n: (x + 1e-12, n * 3), torch.zeros(1).double(), torch.zeros(1).long()))
     x, n = run(np.ones(1), np.array([2**40]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.fold import fold_constants
 from graphc.passes.settled import settling
+from graphc.rewrite.driver import DEPTH, changed
 
 
 def names(graph: Graph) -> list[str]:
@@ -47,6 +50,20 @@ def test_a_folded_value_is_one_number_only_by_bits(values: tuple[float, float], 
     folded = fold_constants(b.graph("f", Ref(negative.id)))
     assert folded.nodes[negative.id].op.name == op
     assert np.array_equal(np.signbit(folded()), np.signbit(np.array(values, FLOAT32)))
+
+
+# --- nodes that rules are asked about again
+
+
+def test_rules_are_asked_again_as_far_above_a_change_as_they_look_down():
+    b = Builder()
+    ids = [b.input("x", Aval((2,), FLOAT32)).id]
+    for _ in range(DEPTH + 3):
+        ids.append(b.language.exp(b.symbol(ids[-1])).id)
+    graph = b.graph("f", Ref(ids[-1]))
+    first = graph.nodes[ids[1]]
+    after = graph.replace({**graph.nodes, first.id: dataclasses.replace(first, where="elsewhere")}, graph.result)
+    assert changed(graph, after) == {*ids[1 : DEPTH + 2]}
 
 
 # --- passes that need not be asked again

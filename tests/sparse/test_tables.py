@@ -226,3 +226,14 @@ def test_a_sparse_gradient_from_before_a_program_is_refused():
     f(eager.tensor([1]))
     with pytest.raises(CaptureError, match=r"sparse \.grad from before"):
         f(eager.tensor([1]))
+
+
+@pytest.mark.parametrize("sparse_first", [True, False])
+def test_a_cotangent_that_meets_a_sparse_gradient_stays_as_it_is(sparse_first: bool):
+    w = eager.ones(5, 2, requires_grad=True)
+    rows, dense = eager.ones(2, 2), eager.full((5, 2), 3.0)
+    pairs = [(TABLES["embedding"](eager, w, eager.tensor([1, 1])), rows), (w.clone(), dense)]
+    outputs, cotangents = zip(*(pairs if sparse_first else pairs[::-1]), strict=True)
+    eager.autograd.backward(outputs, cotangents)
+    assert w.grad.tolist() == [[3.0, 3.0], [5.0, 5.0], [3.0, 3.0], [3.0, 3.0], [3.0, 3.0]]
+    assert dense.tolist() == [[3.0, 3.0]] * 5 and rows.tolist() == [[1.0, 1.0]] * 2

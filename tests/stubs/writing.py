@@ -20,7 +20,7 @@ ORIGIN = {
     **dict.fromkeys("bool complex float int".split(), "builtins"),
     "AbstractContextManager": "contextlib", "EllipsisType": "types", "ndarray": "numpy",
     "Device": "eager.types", "FileLike": "eager.types", "Number": "eager.types",
-    "Tensor": "eager.core.tensor", "Parameter": "eager.core.tensor", "device": "eager.core.devices",
+    "Tensor": "eager.core.tensor", "Parameter": "eager.core.parameter", "device": "eager.core.devices",
     "dtype": "eager.core.dtypes", "Size": "eager.core.dtypes", "layout": "eager.core.layouts",
     "memory_format": "eager.core.layouts", "Generator": "eager.rng.generator", "Module": "eager.nn.module",
     "RemovableHandle": "eager.nn.hooks", "UntypedStorage": "eager.storage", "TypedStorage": "eager.storage",

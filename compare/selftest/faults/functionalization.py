@@ -14,14 +14,14 @@ from compare.selftest.planting import Plant, attribute, declared, entry, wrapped
 from compare.selftest.stateful import CUBE, X, Y
 from compare.selftest.trials import in_turn, numbers, program, session
 from graphc.autodiff import reverse
-from graphc.capture import Effect, GradOf, History
+from graphc.capture import Effect, GradOf, History, tracer
 from graphc.capture.gradients import Autograd
+from graphc.capture.grads import Grads
 from graphc.capture.sources import Computed, Given, LeafFlag
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.memory import Memories
 from graphc.capture.storage.mutation import Mutation
 from graphc.capture.storage.results import Results
-from graphc.capture.tracer import Tracer
 from graphc.execution import call_code, steps
 from graphc.execution.gradients import Gradients
 from graphc.ops import OPS
@@ -43,7 +43,7 @@ def inverse(op: str, wrong: Callable[..., Any]) -> Plant:
 
 def effects(change: Effects) -> Plant:
     """What a program leaves behind goes through `change`."""
-    return wrapped(Tracer, "effects", lambda sound: lambda tracer: change(sound(tracer)))
+    return wrapped(tracer, "effects_of", lambda sound: lambda traced: change(sound(traced)))
 
 
 def _exchanged(effects: list[Effect]) -> list[Effect]:
@@ -78,7 +78,7 @@ def _without_history(sound: Any) -> Any:
 
 
 def _twice(sound: Any) -> Any:
-    def accumulate(self: Autograd, tensor: Any, g: Any, create_graph: bool) -> None:
+    def accumulate(self: Grads, tensor: Any, g: Any, create_graph: bool) -> None:
         sound(self, tensor, g, create_graph)
         sound(self, tensor, g, create_graph)
 
@@ -86,7 +86,7 @@ def _twice(sound: Any) -> Any:
 
 
 def _overwritten_grad(sound: Any) -> Any:
-    def accumulate(self: Autograd, tensor: Any, g: Any, create_graph: bool) -> None:
+    def accumulate(self: Grads, tensor: Any, g: Any, create_graph: bool) -> None:
         self.set_grad(tensor, None)
         sound(self, tensor, g, create_graph)
 
@@ -166,8 +166,8 @@ FAULTS: tuple[Fault, ...] = (
            program(stateful.writes, X, Y)),
     _fault("a write replaces the memory", lambda: entry(steps.SHARED, "overwrite", _memory_replaced),
            session(stateful.views_held)),
-    _fault(".grad is accumulated twice", wrapped(Autograd, "_accumulate", _twice), session(stateful.training)),
-    _fault(".grad is not accumulated", wrapped(Autograd, "_accumulate", _overwritten_grad), session(stateful.training)),
+    _fault(".grad is accumulated twice", wrapped(Grads, "accumulate", _twice), session(stateful.training)),
+    _fault(".grad is not accumulated", wrapped(Grads, "accumulate", _overwritten_grad), session(stateful.training)),
     _fault(".grad is not cleared", lambda: attribute(call_code, "_cleared", lambda program: []),
            session(stateful.zeroed)),
     _fault(".grad is not written", effects(lambda effects: [e for e in effects if not isinstance(e.target, GradOf)]),

@@ -14,7 +14,7 @@ from compare.selftest.planting import attribute, entry
 from compare.selftest.trials import in_turn, numbers, program, samples
 from eager.engine.language import E
 from graphc.execution.prechecks import Prechecks
-from graphc.lowering import executable
+from graphc.lowering import program_devices
 from graphc.lowering.loading import jax
 from graphc.lowering.numbers import WRITERS as BY_NUMBERS
 from graphc.lowering.overrides import OVERRIDES
@@ -120,6 +120,6 @@ FAULTS: tuple[Fault, ...] = (
     Fault("prechecks: divisors not asked about", LAYER, _without_prechecks, Expected("floor_divide"), _by_zero,
           "floor_divide"),
     Fault("lowering: 64-bit types lost", LAYER,
-          lambda: attribute(executable, "setting", lambda wide, device=None: nullcontext()), Expected(part="lowering"),
-          in_turn(_doubles, _ints)),
+          lambda: attribute(program_devices, "setting", lambda wide, device=None: nullcontext()),
+          Expected(part="lowering"), in_turn(_doubles, _ints)),
 )  # fmt: skip

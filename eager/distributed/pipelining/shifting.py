@@ -14,7 +14,8 @@ from typing import Any, final
 
 from eager.core.grad_mode import no_grad
 from eager.core.interpreter import current_interpreter
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
 from eager.distributed.tensor import Shard, marks
 from eager.engine.language import E

@@ -123,7 +123,6 @@ def _losses(logs: Tensor, labels: np.ndarray, inputs: np.ndarray, lengths: np.nd
     emitted = E.gather(logs, index, axis=2)
     first = np.zeros((n, states), bool)
     first[:, :2] = True
-    first[:, 1] = lengths > 0
     low = constant(IMPOSSIBLE, logs)
     alpha = E.where(Tensor._wrap(first), _at(emitted, 0), low)
     for t in range(1, steps):

@@ -3,7 +3,8 @@
 
 from collections.abc import Callable, Sequence
 from eager.core.dtypes import dtype
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from eager.nn.module import Module
 from eager.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from eager.nn.modules.attention import MultiheadAttention as MultiheadAttention

@@ -6,7 +6,8 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from eager.nn.module import Module
 
 __all__ = ["ParameterDict", "ParameterList"]

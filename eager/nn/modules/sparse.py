@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn import init
 from eager.nn.layer import Layer, unusual

@@ -8,7 +8,8 @@ from typing import Any
 
 from eager.core.grad_mode import is_grad_enabled, no_grad
 from eager.core.interpreter import current_interpreter
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from eager.functional.joining import cat
 from eager.nn.module import Module
 from eager.nn.parallel.reducer import Reducer, unused

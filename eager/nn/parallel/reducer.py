@@ -11,8 +11,9 @@ import numpy as np
 from eager import autograd
 from eager.core.grad_mode import no_grad
 from eager.core.interpreter import current_interpreter
+from eager.core.parameter import Parameter
 from eager.core.pytree import flatten
-from eager.core.tensor import Parameter, Tensor
+from eager.core.tensor import Tensor
 from eager.functional.joining import cat
 from eager.processes.collectives import all_reduce
 from eager.processes.work import Work

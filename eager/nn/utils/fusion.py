@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from eager.core.tensor import Parameter
+from eager.core.parameter import Parameter
 from eager.engine.language import E
 from eager.functional.creation import ones_like, zeros_like
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from eager.core.grad_mode import no_grad
-from eager.core.tensor import Parameter, Tensor
+from eager.core.parameter import Parameter
+from eager.core.tensor import Tensor
 from eager.nn.module import Module
 from eager.nn.modules.container import ModuleDict, ModuleList
 

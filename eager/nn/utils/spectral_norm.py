@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from eager.core.grad_mode import no_grad
-from eager.core.tensor import Parameter
+from eager.core.parameter import Parameter
 from eager.functional.linear import dot, mv
 from eager.linalg import multi_dot
 from eager.nn.functional import normalize

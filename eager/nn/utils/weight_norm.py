@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from eager.core.tensor import Parameter
+from eager.core.parameter import Parameter
 from eager.nn.functions.operators import norm_except_dim
 from eager.nn.parameter import is_lazy
 from eager.nn.utils.parametrizations import with_norm

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from eager.core.pytree import flatten
-from eager.core.tensor import Deferred, Tensor
+from eager.core.stand_ins import Deferred
+from eager.core.tensor import Tensor
 from eager.utils.benchmark.measurement import SPREAD, Measurement, TaskSpec
 from graphc.ops.threads import number_of_threads, set_number_of_threads
 

@@ -17,6 +17,7 @@ from eager.core.interpreter import interpreting
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from graphc import errors
+from graphc.capture.effects import effects_of
 from graphc.capture.flow.nests import Nest, nest
 from graphc.capture.flow.rules import Called, TracedRule, close
 from graphc.capture.gradients import Autograd
@@ -70,7 +71,7 @@ class TracedBody:
             with interpreting(tracer):
                 self.results: Nest = nest(call(fn, inputs), f"the result of {what}")
                 ends = [tracer.read(t) for t in self.results.leaves]
-                effects = tracer.effects()
+                effects = effects_of(tracer)
                 tracer.autograd.outside.update(set(builder.inputs).difference(self.operands if own else ()))
                 moved = close(tracer, partial(_rule, tracer)) if tracer.autograd.has_rules else {}
         finally:

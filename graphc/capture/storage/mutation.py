@@ -214,7 +214,7 @@ class Mutation:
     def show(self, tensor: Tensor, value: Tensor, name: str) -> None:
         """See `eager.core.interpreter.Interpreter`."""
         tracer, symbol = self._tracer, self._tracer.read(value)
-        if self._state.owner_of(tensor) is not None or tracer.autograd.is_given(tensor):
+        if self._state.owner_of(tensor) is not None or tracer.autograd.grads.is_given(tensor):
             if self._is_itself(tensor, value):
                 return
             raise errors.CaptureError(errors.SHOWS_OTHERWISE.format(name=name, used=user_line()))

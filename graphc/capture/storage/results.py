@@ -27,7 +27,7 @@ class Results:
         different = {id(t): t for t in tensors}.values()
         places = (self._place(t) for t in different)
         self._shared = Counter(id(p.memory) for p in places if p is not None)
-        self._grads = tracer.autograd.grads()
+        self._grads = tracer.autograd.grads.owned()
         self.found: list[Returned] = [self._returned(t) for t in tensors]
 
     def _place(self, tensor: Tensor) -> Place | None:

@@ -6,7 +6,8 @@ import itertools
 from sys import getrefcount
 from typing import Any, final
 
-from eager.core.tensor import Deferred, Tensor
+from eager.core.stand_ins import Deferred
+from eager.core.tensor import Tensor
 from graphc.capture.program import Program
 from graphc.capture.sources import (
     Argument,

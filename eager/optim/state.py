@@ -1,0 +1,135 @@
+"""What an optimizer remembers of each parameter between steps, also of complex ones: tensors that outlive a trace."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from operator import is_
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+import numpy as np
+
+from eager.core.interpreter import IMMEDIATE, interpreting
+from eager.core.placed import data_of, filled, is_elsewhere, is_placed
+from eager.core.placed import like as laid_like
+from eager.core.sparse import is_sparse
+from eager.core.tensor import Tensor
+from eager.engine.crossing import transferred
+from eager.engine.language import E
+from eager.functional.complexes import view_as_complex, view_as_real
+from graphc.ops.dtypes import FLOAT64, default_float
+
+if TYPE_CHECKING:
+    from eager.optim.optimizer import Optimizer
+
+
+class Remembered(NamedTuple):
+    """What the state of an optimizer holds, apart from the values of its tensors."""
+
+    state: dict[Tensor, dict[str, Any]]
+    held: dict[Tensor, dict[str, Any]]
+
+    def put_back(self) -> None:
+        """Drop what the state has got since."""
+        for parameter in [p for p in self.state if p not in self.held]:
+            self.state.pop(parameter, None)
+        for parameter, held in self.held.items():
+            self.state[parameter].clear()
+            self.state[parameter].update(held)
+
+
+@final
+class StateInUse:
+    """Asks whether the tensors that a step has used are those in the state: all of it can be replaced, or dropped."""
+
+    def __init__(self, optimizer: Optimizer):
+        self._optimizer = optimizer
+        self._state = optimizer.state  # load_state_dict makes another
+        self._all = list(self._state.values())
+        self._used = [
+            (p, held, {name: value for name, value in held.items() if isinstance(value, Tensor)})
+            for p in optimizer._parameters()
+            if p.grad is not None and (held := self._state.get(p)) is not None
+        ]
+
+    def __call__(self) -> bool:
+        now = self._optimizer.state
+        return now is self._state and all(
+            now.get(p) is held and all(held.get(name) is value for name, value in tensors.items())
+            for p, held, tensors in self._used
+        )
+
+    def quick(self, name: Callable[[Any], str]) -> str:
+        """See `eager.core.interpreter.Interpreter.guard`."""
+        state, each = name(self._state), name(self._all)
+        return " or ".join((
+            f"{name(self._optimizer)}.state is not {state} or len({state}) != {len(self._all)}",
+            f"not all({name(map)}({name(is_)}, {state}.values(), {each}))",
+            *(f"{name(held)}[{n!r}] is not {name(t)}" for _, held, tensors in self._used for n, t in tensors.items()),
+        ))  # fmt: skip
+
+
+class Parts(dict[str, Any]):
+    """The state of a complex parameter as a step sees it: real tensors of `shape`, over the complex ones of `kept`."""
+
+    def __init__(self, kept: dict[str, Any], shape: tuple[int, ...]):
+        super().__init__({name: parts(value) for name, value in kept.items()})
+        self._kept, self._shape = kept, shape
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if isinstance(value, Tensor) and tuple(value._d.shape) == self._shape:  # new: no count of steps
+            with interpreting(IMMEDIATE):
+                value = view_as_complex(value).clone()
+        self._kept[name] = value
+        super().__setitem__(name, parts(value))
+
+    def update(self, **values: Any) -> None:  # type: ignore[override]
+        for name, value in values.items():
+            self[name] = value
+
+
+def parts(value: Any) -> Any:
+    """A complex tensor as real numbers along a new last dim, a view; anything else as it is."""
+    return view_as_real(value) if isinstance(value, Tensor) and value._dtype().kind == "c" else value
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
+    """A new state tensor, real even under a trace; full of `value`."""
+    with interpreting(IMMEDIATE):
+        return E.full(shape=shape, value=value, dtype=dtype)
+
+
+def like(parameter: Tensor, value: float = 0) -> Tensor:
+    """A new state tensor of the shape and dtype of `parameter`."""
+    if is_elsewhere(parameter):
+        with interpreting(IMMEDIATE):
+            return Tensor._wrap(filled(parameter._d.shape, parameter._dtype(), value, parameter._d))
+    return zeros(parameter._d.shape, parameter._dtype(), value)
+
+
+def counter(value: float = 0) -> Tensor:
+    """A new 0-d state tensor, such as the number of steps."""
+    return zeros((), default_float(), value)
+
+
+def wide(number: Tensor) -> Tensor:
+    """A 0-d state tensor in float64: formulas of the step number lose too many digits in float32."""
+    return E.cast(number, dtype=FLOAT64)
+
+
+def fitted(name: Any, value: Any, parameter: Tensor | None) -> Any:
+    """Loaded state: tensors are copied, in the parameter's dtype unless they count steps."""
+    if isinstance(value, Tensor):
+        if is_sparse(value):
+            return E.clone(value)
+        if parameter is not None and name != "step" and parameter._dtype().kind == "f":
+            cast = E.cast(value.detach(), dtype=parameter._dtype()).clone()
+            if is_placed(parameter) and cast._d.shape == parameter._d.shape:
+                return Tensor._wrap(laid_like(data_of(cast), parameter._d))
+            return transferred(cast, parameter.device)
+        return value.detach().clone()
+    if isinstance(value, dict):
+        return {key: fitted(key, each, parameter) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(fitted(None, each, parameter) for each in value)
+    return copy.deepcopy(value)
