@@ -66,6 +66,11 @@ class Arrays(Protocol):
         ...
 
     @property
+    def mutable(self) -> str:
+        """The expression of whether somebody may write to the memory of the arrays that the program is given."""
+        ...
+
+    @property
     def outputs(self) -> str:
         """The expression of the outputs, without what tells of failures."""
         ...
@@ -82,6 +87,7 @@ class DeviceArrays:
     """XLA's."""
 
     head = (" on_host = False",)
+    mutable = "on_host"
 
     def __init__(self, services: Services, names: Names):
         self._services, self._names = services, names
@@ -205,6 +211,7 @@ class HostArrays:
     """NumPy's."""
 
     head = ()
+    mutable = "True"
 
     def __init__(self, services: Services, names: Names):
         self._services, self._names = services, names

@@ -191,11 +191,12 @@ class CallCode:
     def _asked(self) -> list[str]:
         """Make the checks that need not wait for the program."""
         arrays = dict(zip(self._services.executable.graph.inputs, self._arrays(), strict=False))
-        return self._plan.prechecks.lines(arrays, self.names, f"raise {self.names.of(self._services.refused)}")
+        refuse = f"raise {self.names.of(self._services.refused)}"
+        return self._plan.prechecks.lines(arrays, self.names, refuse, self.arrays.mutable)
 
     def _taken(self) -> list[str]:
         """Make the donated arrays ones that the program may overwrite."""
-        lines: list[str] = []
+        lines = [" d = None"] if self._plan.donated and self._loaded else []  # the latest that the guards have seen
         for k in self._plan.donated:
             data = f"{self._tensor(self._plan.program.sources[k])}._d"
             own = self.names.of(self._services.executable)

@@ -8,12 +8,13 @@ compile then, and some hundredths longer to run. Only exact arithmetic is done h
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+import weakref
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.capture.generated import Names
+from graphc.capture.generated import Names, indented
 from graphc.ir import INPUT, Graph, Node
 from graphc.ir.graph import Range
 from graphc.ops.interpret import run_kernel
@@ -44,14 +45,36 @@ class Prechecks(NamedTuple):
     steps: tuple[Node | Question, ...]
     settled: frozenset[int]
 
-    def lines(self, arrays: Mapping[int, str], names: Names, miss: str) -> list[str]:
-        """Statements that do `miss` if a check fails; `arrays`: the expressions of the inputs' arrays, by id."""
+    def lines(self, arrays: Mapping[int, str], names: Names, miss: str, mutable: str = "True") -> list[str]:
+        """Statements that do `miss` if a check fails; `arrays`: the expressions of the inputs' arrays, by id.
+
+        mutable  the expression of whether the memory of some of them may be written: if not, then what has been asked
+                 of the same arrays, as in each epoch over a data set, is known
+        """
+        if not self.steps:
+            return []
+        lines, inputs = self._asked(arrays, names, miss)
+        seen: list[Callable[[], Any]] = [_nothing] * len(inputs)
+        before = [f"{names.of(seen)}[{k}]() is not {x}" for k, x in enumerate(inputs)]
+        if mutable == "True" or not inputs:
+            return lines
+        return [
+            f" if {' or '.join((mutable, *before))}:",
+            *indented(lines),
+            f"  if not {mutable}: {names.of(seen)}[:] = {', '.join(f'{names.of(weakref.ref)}({x})' for x in inputs)},",
+        ]
+
+    def _asked(self, arrays: Mapping[int, str], names: Names, miss: str) -> tuple[list[str], list[str]]:
+        """These statements, and the expressions of the arrays that they read."""
         found: list[str] = []
         known: dict[int, str] = {}
+        inputs: list[str] = []
+        least, largest = names.of(np.minimum.reduce), names.of(np.maximum.reduce)  # without the Python of methods
 
         def value(id: int) -> str:
             if id not in known:
                 known[id] = f"h{id}"
+                inputs.append(arrays[id])
                 found.append(f" h{id} = asarray({arrays[id]})")
             return known[id]
 
@@ -67,11 +90,15 @@ class Prechecks(NamedTuple):
             else:
                 for id, low, high in step.ranges:
                     h = value(id)
-                    found.append(f" if {h}.min() < {low} or {h}.max() >= {high}: {miss}")
-        return found
+                    found.append(f" if {least}({h}, None) < {low} or {largest}({h}, None) >= {high}: {miss}")
+        return found, inputs
 
 
 NONE = Prechecks((), frozenset())
+
+
+def _nothing() -> None:
+    """What a weak reference to nothing returns."""
 
 
 def _computed(node: Node, operands: list[str], names: Names, lines: list[str]) -> str:
