@@ -6,6 +6,7 @@ still be read then, so that it is awaited. A program of NumPy is done when it re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, final
 
@@ -14,8 +15,7 @@ import numpy as np
 from eager.core.tensor import Deferred, Tensor
 from graphc.capture.generated import Names, indented
 from graphc.execution.plan import Services
-
-FEW = 4  # arrays: to wait for each takes less time than JAX's function for any nest of them
+from graphc.ir import INPUT
 
 
 class Arrays(Protocol):
@@ -66,8 +66,8 @@ class Arrays(Protocol):
         ...
 
     @property
-    def mutable(self) -> str:
-        """The expression of whether somebody may write to the memory of the arrays that the program is given."""
+    def deferred(self) -> bool:
+        """Whether programs return `Deferred` data."""
         ...
 
     @property
@@ -87,7 +87,7 @@ class DeviceArrays:
     """XLA's."""
 
     head = (" on_host = False",)
-    mutable = "on_host"
+    deferred = True
 
     def __init__(self, services: Services, names: Names):
         self._services, self._names = services, names
@@ -135,9 +135,13 @@ class DeviceArrays:
         ]
 
     def awaited(self) -> list[str]:
-        executable = self._services.executable
-        few = len(executable.graph.outputs) + executable.fails <= FEW
-        return [" if on_host:", "  for o in out: o.block_until_ready()" if few else "  block(out)"]
+        graph = self._services.executable.graph
+        # all of them are there when the program ends, but those that it was given, and empty ones
+        sizes = [0 if (n := graph.nodes[id]).op is INPUT else math.prod(n.shape) for id in graph.outputs]
+        largest = max(sizes, default=0)
+        if not largest:
+            return [" if on_host: block(out)"]
+        return [f" if on_host: out[{sizes.index(largest)}].block_until_ready()"]
 
     def verified(self) -> list[str]:
         # most is done by then: it has been running meanwhile
@@ -211,7 +215,7 @@ class HostArrays:
     """NumPy's."""
 
     head = ()
-    mutable = "True"
+    deferred = False
 
     def __init__(self, services: Services, names: Names):
         self._services, self._names = services, names

@@ -190,9 +190,14 @@ class CallCode:
 
     def _asked(self) -> list[str]:
         """Make the checks that need not wait for the program."""
-        arrays = dict(zip(self._services.executable.graph.inputs, self._arrays(), strict=False))
-        refuse = f"raise {self.names.of(self._services.refused)}"
-        return self._plan.prechecks.lines(arrays, self.names, refuse, self.arrays.mutable)
+        ids, sources = self._services.executable.graph.inputs, self._plan.program.sources
+        arrays = dict(zip(ids, self._arrays(), strict=False))
+        data = {
+            id: f"{self._tensor(source)}._d"
+            for id, source in zip(ids, sources, strict=False)
+            if isinstance(source, (Argument, Captured)) and self.arrays.deferred
+        }
+        return self._plan.prechecks.lines(arrays, data, self.names, f"raise {self.names.of(self._services.refused)}")
 
     def _taken(self) -> list[str]:
         """Make the donated arrays ones that the program may overwrite."""
