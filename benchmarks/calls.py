@@ -3,8 +3,8 @@
 Run: python benchmarks/calls.py [--quick]
 
 Ratios of medians of CPU time within rounds, results awaited on both sides. `jax.jit` is given the arrays that lie in
-the tensors: those of JAX, or those of NumPy, which XLA copies at each call unless they are aligned to 64 bytes. A row of state
-compares how much longer the call gets with each further array that only the program changes.
+the tensors: those of JAX, or those of NumPy, which XLA copies at each call unless they are aligned to 64 bytes. A row
+of state compares how much longer the call gets with each further array that only the program changes.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Run: python benchmarks/training_steps.py [--quick] [word in a name]
 
 *Steady*: interleaved on one core, results awaited, state in JAX's memory on both sides; the median of the ratios of CPU
-time within rounds. *First call*: from the call to its awaited result, each in a process of its own with JAX already started and no
-cache on disk; the ratio of the medians; and how many programs XLA compiles in graphc's second call. Losses of the first
-steps, and what the model keeps beside its parameters, are compared before anything is timed.
+time within rounds. *First call*: from the call to its awaited result, each in a process of its own with JAX already
+started and no cache on disk; the ratio of the medians; and how many programs XLA compiles in graphc's second call.
+Losses of the first steps, and what the model keeps beside its parameters, are compared before anything is timed.
 """
 
 from __future__ import annotations
