@@ -2,14 +2,15 @@
 
 Run: python benchmarks/calls.py [--quick]
 
-Ratios of medians within rounds, results awaited on both sides. `jax.jit` is given the arrays that lie in the tensors:
-those of JAX, or those of NumPy, which XLA copies at each call unless they are aligned to 64 bytes. A row of state
-compares how much longer the call gets with each further array that only the program changes.
+Ratios of medians of CPU time within rounds, results awaited on both sides. `jax.jit` is given the arrays that lie in
+the tensors: those of JAX, or those of NumPy, which XLA copies at each call unless they are aligned to 64 bytes. A row
+of state compares how much longer the call gets with each further array that only the program changes.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,7 +54,7 @@ def on_device(tensors: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def beside(theirs: Callable[[], object], ours: Callable[[], object], rounds: int, length: float = 0.001) -> Timing:
-    return interleaved({"jit": theirs, "ours": ours}, rounds, length)
+    return interleaved({"jit": theirs, "ours": ours}, rounds, length, time.process_time)
 
 
 def arguments(rounds: int) -> None:

@@ -2,8 +2,9 @@
 
 Run: python benchmarks/small_programs.py [--quick]
 
-Ratios of medians within rounds, results awaited on both sides; `jax.jit` is given arrays of JAX, the others tensors in
-NumPy's memory. Also each backend by itself, and whether `auto` chose the one that is faster, or within a tenth of it.
+Ratios of medians of CPU time within rounds, results awaited on both sides; `jax.jit` is given arrays of JAX, the others
+tensors in NumPy's memory. Also each backend by itself, and whether `auto` chose the one that is faster, or within a
+tenth of it.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def timed(program: Callable[..., Any], arrays: list[np.ndarray], rounds: int) ->
         if backend == "auto":
             _settle(function, tensors)
         calls[backend] = lambda function=function: _awaited(function(*tensors))
-    return interleaved(calls, rounds, 0.004)
+    return interleaved(calls, rounds, 0.004, time.process_time)
 
 
 def _settle(function: Any, tensors: list[Any]) -> None:

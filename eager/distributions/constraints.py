@@ -206,25 +206,31 @@ class _HalfOpenInterval(_Between):
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
+def _whole(value: Tensor, inside: Any) -> Any:
+    """Where `inside` is true and the value a whole number: a division that integers need not pay for."""
+    inexact = value.dtype.is_floating_point or value.dtype.is_complex
+    return (value % 1 == 0) & inside if inexact else inside
+
+
 class _IntegerGreaterThan(_Above):
     is_discrete = True
 
     def check(self, value: Tensor) -> Any:
-        return (value % 1 == 0) & (value >= self.lower_bound)
+        return _whole(value, value >= self.lower_bound)
 
 
 class _IntegerLessThan(_Below):
     is_discrete = True
 
     def check(self, value: Tensor) -> Any:
-        return (value % 1 == 0) & (value <= self.upper_bound)
+        return _whole(value, value <= self.upper_bound)
 
 
 class _IntegerInterval(_Between):
     is_discrete = True
 
     def check(self, value: Tensor) -> Any:
-        return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
+        return _whole(value, (self.lower_bound <= value) & (value <= self.upper_bound))
 
 
 # --- numbers and vectors

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, final
 
+from eager.core import tape
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from graphc import errors
@@ -128,9 +129,9 @@ def _hooks_of(leaf: Tensor) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 def _hooks_of_all(leaves: list[Tensor]) -> list[Any]:
-    """The hooks of those that have some."""
+    """The hooks of those that have some. Asked at each call."""
     return [
         (k, _hooks_of(leaf))
         for k, leaf in enumerate(leaves)
-        if leaf._n is not None and hooks.hooks_of(leaf._n) is not None
+        if (node := leaf._n) is not None and node[tape.BACKWARD].__class__ is hooks.Hooked
     ]

@@ -16,7 +16,7 @@ from graphc.capture.generated import Names, indented
 from graphc.capture.program import Program
 from graphc.capture.sources import Argument, Captured, Lifted
 from graphc.capture.state.environment import Environment
-from graphc.capture.storage.sharing import Sharing, owner_of
+from graphc.capture.storage.sharing import Sharing, written_by
 from graphc.compiling.in_place import ReadInPlace
 from graphc.execution.packs import Packs
 
@@ -175,7 +175,7 @@ class Guards:
         """
         captured = {id(c.tensor) for c in self._captured}
         watched = frozenset(map(id, self._sharing.watched))
-        written = {id(o.tensor) for e in self._program.effects.tensors if isinstance(o := owner_of(e.target), Captured)}
+        written = {id(s.tensor) for s in written_by(self._program) if isinstance(s, Captured)}
         lines = [*self._environment.lines(names, miss), f" alone = {watched <= captured}"]
         packed = frozenset[int]() if packs is None else frozenset(map(id, packs.members))
         if packs is not None:

@@ -6,6 +6,7 @@ still be read then, so that it is awaited. A program of NumPy is done when it re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, final
 
@@ -15,8 +16,7 @@ from eager.core.stand_ins import Deferred
 from eager.core.tensor import Tensor
 from graphc.capture.generated import Names, indented
 from graphc.execution.plan import Services
-
-FEW = 4  # arrays: to wait for each takes less time than JAX's function for any nest of them
+from graphc.ir import INPUT
 
 
 class Arrays(Protocol):
@@ -67,6 +67,11 @@ class Arrays(Protocol):
         ...
 
     @property
+    def deferred(self) -> bool:
+        """Whether programs return `Deferred` data."""
+        ...
+
+    @property
     def outputs(self) -> str:
         """The expression of the outputs, without what tells of failures."""
         ...
@@ -83,6 +88,7 @@ class DeviceArrays:
     """XLA's."""
 
     head = (" on_host = False",)
+    deferred = True
 
     def __init__(self, services: Services, names: Names):
         self._services, self._names = services, names
@@ -130,9 +136,13 @@ class DeviceArrays:
         ]
 
     def awaited(self) -> list[str]:
-        executable = self._services.executable
-        few = len(executable.graph.outputs) + executable.fails <= FEW
-        return [" if on_host:", "  for o in out: o.block_until_ready()" if few else "  block(out)"]
+        graph = self._services.executable.graph
+        # all of them are there when the program ends, but those that it was given, and empty ones
+        sizes = [0 if (n := graph.nodes[id]).op is INPUT else math.prod(n.shape) for id in graph.outputs]
+        largest = max(sizes, default=0)
+        if not largest:
+            return [" if on_host: block(out)"]
+        return [f" if on_host: out[{sizes.index(largest)}].block_until_ready()"]
 
     def verified(self) -> list[str]:
         # most is done by then: it has been running meanwhile
@@ -206,6 +216,7 @@ class HostArrays:
     """NumPy's."""
 
     head = ()
+    deferred = False
 
     def __init__(self, services: Services, names: Names):
         self._services, self._names = services, names

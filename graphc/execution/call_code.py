@@ -190,12 +190,18 @@ class CallCode:
 
     def _asked(self) -> list[str]:
         """Make the checks that need not wait for the program."""
-        arrays = dict(zip(self._services.executable.graph.inputs, self._arrays(), strict=False))
-        return self._plan.prechecks.lines(arrays, self.names, f"raise {self.names.of(self._services.refused)}")
+        ids, sources = self._services.executable.graph.inputs, self._plan.program.sources
+        arrays = dict(zip(ids, self._arrays(), strict=False))
+        data = {
+            id: f"{self._tensor(source)}._d"
+            for id, source in zip(ids, sources, strict=False)
+            if isinstance(source, (Argument, Captured)) and self.arrays.deferred
+        }
+        return self._plan.prechecks.lines(arrays, data, self.names, f"raise {self.names.of(self._services.refused)}")
 
     def _taken(self) -> list[str]:
         """Make the donated arrays ones that the program may overwrite."""
-        lines: list[str] = []
+        lines = [" d = None"] if self._plan.donated and self._loaded else []  # the latest that the guards have seen
         for k in self._plan.donated:
             data = f"{self._tensor(self._plan.program.sources[k])}._d"
             own = self.names.of(self._services.executable)

@@ -8,12 +8,13 @@ compile then, and some hundredths longer to run. Only exact arithmetic is done h
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+import weakref
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.capture.generated import Names
+from graphc.capture.generated import Names, indented
 from graphc.ir import INPUT, Graph, Node
 from graphc.ir.graph import Range
 from graphc.ops.interpret import run_kernel
@@ -44,14 +45,37 @@ class Prechecks(NamedTuple):
     steps: tuple[Node | Question, ...]
     settled: frozenset[int]
 
-    def lines(self, arrays: Mapping[int, str], names: Names, miss: str) -> list[str]:
-        """Statements that do `miss` if a check fails; `arrays`: the expressions of the inputs' arrays, by id."""
+    def lines(self, arrays: Mapping[int, str], data: Mapping[int, str], names: Names, miss: str) -> list[str]:
+        """Statements that do `miss` if a check fails.
+
+        arrays  the expressions of the inputs' arrays, by id
+        data    those of the data of their tensors. What has been asked of the same results of programs, to which nobody
+                writes, is known: of a data set, after its first epoch
+        """
+        lines, inputs = self._asked(arrays, names, miss)
+        if not inputs or not data.keys() >= set(inputs):
+            return lines
+        seen: list[Callable[[], Any]] = [_nothing] * len(inputs)
+        known, read = names.of(seen), [arrays[id] for id in inputs]
+        stays = " and ".join(f"{data[id]}.__class__ is Deferred" for id in inputs)
+        now = ", ".join(f"{names.of(weakref.ref)}({x})" for x in read)
+        return [
+            f" if {' or '.join(f'{known}[{k}]() is not {x}' for k, x in enumerate(read))}:",
+            *indented(lines),
+            f"  if {stays}: {known}[:] = {now},",
+        ]
+
+    def _asked(self, arrays: Mapping[int, str], names: Names, miss: str) -> tuple[list[str], list[int]]:
+        """These statements, without memory of earlier ones, and the ids of the inputs that they read."""
         found: list[str] = []
         known: dict[int, str] = {}
+        inputs: list[int] = []
+        least, largest = names.of(np.minimum.reduce), names.of(np.maximum.reduce)  # without the Python of methods
 
         def value(id: int) -> str:
             if id not in known:
                 known[id] = f"h{id}"
+                inputs.append(id)
                 found.append(f" h{id} = asarray({arrays[id]})")
             return known[id]
 
@@ -67,11 +91,15 @@ class Prechecks(NamedTuple):
             else:
                 for id, low, high in step.ranges:
                     h = value(id)
-                    found.append(f" if {h}.min() < {low} or {h}.max() >= {high}: {miss}")
-        return found
+                    found.append(f" if {least}({h}, None) < {low} or {largest}({h}, None) >= {high}: {miss}")
+        return found, inputs
 
 
 NONE = Prechecks((), frozenset())
+
+
+def _nothing() -> None:
+    """What a weak reference to nothing returns."""
 
 
 def _computed(node: Node, operands: list[str], names: Names, lines: list[str]) -> str:
@@ -91,7 +119,7 @@ def prechecks(graph: Graph, given: Collection[int]) -> Prechecks:
     for node in graph.nodes.values():
         question = _question(graph, node)
         if question is not None and effort.keys() >= question.reads:
-            new = question.ranges and tuple(r for r in question.ranges if r not in asked)
+            new = question.ranges and tuple(r for r in question.ranges if not _implied(graph, r, asked))
             asked.update(new or ())
             questions[node.id] = Question(node, new)
         elif node.check is not None:
@@ -120,6 +148,22 @@ def _question(graph: Graph, node: Node) -> Question | None:
         return Question(node, tuple(r for r in ranges if 0 not in graph.nodes[r.id].shape))
     exact = node.check is not None and all(_integral(graph.nodes[i]) for i in node.inputs)
     return Question(node, None) if exact else None
+
+
+def _implied(graph: Graph, wanted: Range, asked: set[Range]) -> bool:
+    """Whether the integers lie in a range because those do, by what is `asked` before, that they are taken from."""
+    id, moved = wanted.id, False
+    while True:
+        for known in asked:
+            low, high = known.low, known.high
+            if moved:  # up to the sign, or 0
+                low, high = min(low, 1 - high, 0), max(high, 1 - low, 1)
+            if known.id == id and wanted.low <= low and high <= wanted.high:
+                return True
+        node = graph.nodes[id]
+        if not node.op.moves or len(node.inputs) != 1 or not _exact(graph, node):
+            return False
+        (id,), moved = node.inputs, True
 
 
 def _exact(graph: Graph, node: Node) -> bool:

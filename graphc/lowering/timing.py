@@ -18,6 +18,7 @@ LONG = 10.0  # seconds, from which on it says why, and what to do
 # Programs of 200 to 2,000 nodes that took longer took about FIRST * (n / 200) ** POWER seconds. Compilations in this
 # process correct the factor.
 FIRST, POWER = 0.5, 1.55
+LEAST = 100
 MANY = 50  # nodes that one line has made: a loop of Python, unrolled
 REMEDY = (
     "Remedy: a loop in the graph (graphc.scan, fori_loop) is compiled once, whatever its length; backend='auto' begins "
@@ -33,8 +34,9 @@ def estimate(nodes: int) -> float:
 
 
 def learn(nodes: int, seconds: float) -> None:
-    """Take in what a compilation took."""
-    _measured.append(seconds / _usual(nodes))
+    """Take in what a compilation took, unless the program is so small that it tells nothing of large ones."""
+    if nodes >= LEAST:
+        _measured.append(seconds / _usual(nodes))
 
 
 def _usual(nodes: int) -> float:

@@ -8,6 +8,7 @@ import pytest
 import eager as torch
 import graphc
 from eager.nn import functional as F
+from graphc.capture.storage.sharing import written_by
 from graphc.execution import prechecks
 
 pytestmark = pytest.mark.quick_xla
@@ -173,3 +174,68 @@ def test_lowered_by_hand_a_graph_asks_everything_itself():
     ex = graphc.lower(graphc.trace(lambda i: TABLE[i], ints(0, 1)))
     with pytest.raises(IndexError, match="out of range"):
         ex(ints(0, 4), TABLE)
+
+
+def on_device(*tensors):
+    return graphc.compile(lambda *given: tuple(t + 0 for t in given))(*tensors)
+
+
+def test_what_was_asked_of_a_result_is_known_until_someone_writes_to_it():
+    fast = graphc.compile(lambda i: TABLE[i])
+    good, bad = on_device(ints(0, 3), ints(0, 4))
+    for i in (good, good, good, bad, good, bad, bad):
+        if i is good:
+            assert fast(i).tolist() == TABLE[good.tolist()].tolist()
+        else:
+            with pytest.raises(IndexError):
+                fast(i)
+    good[0] = 7
+    with pytest.raises(IndexError):
+        fast(good)
+
+
+def test_the_memory_of_numpy_is_asked_about_at_each_call():
+    fast = graphc.compile(lambda i: TABLE[i])
+    i = ints(0, 3)
+    for _ in range(4):
+        fast(i)
+    i[1] = 4
+    with pytest.raises(IndexError):
+        fast(i)
+
+
+@pytest.mark.parametrize(
+    ("f", "asked"),
+    [
+        (lambda i: F.embedding(i, TABLE), 1),  # after its own check, indexing asks for a wider range
+        (lambda i: TABLE[torch.flip(i, (0,))] + TABLE[i], 2),
+        (lambda i: TABLE[i] + TABLE[-i], 2),  # -4 is in range, and 4 is not
+    ],
+)
+def test_a_range_that_another_implies_is_not_asked(f, asked):
+    graph = graphc.optimize(graphc.trace(f, ints(0, 3)))
+    found = prechecks.prechecks(graph, graph.inputs)
+    ranges = [r for step in found.steps if isinstance(step, prechecks.Question) for r in step.ranges or ()]
+    assert len(ranges) == asked
+    same_as_eager(f, *((i,) for i in INDICES), inside=False)
+
+
+def test_parameters_without_a_gradient_stay_where_they_are_and_nothing_is_copied():
+    used, unused = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+    model = torch.nn.ModuleList([used, unused])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.ones(4, 3)
+
+    @graphc.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = used(x).square().sum() + 0 * unused(x).detach().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(3):
+        step(x)
+    program = next(iter(step._specializations)).runner.plan.program
+    written = {id(source.tensor) for source in written_by(program)}
+    assert written == {id(p) for p in used.parameters()}

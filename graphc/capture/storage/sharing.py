@@ -53,7 +53,7 @@ class Sharing:
 
     def __init__(self, program: Program):
         self._known = {(a, b): how for a, b, how in program.guarded.overlaps}
-        written = {owner_of(effect.target) for effect in program.effects.tensors}
+        written = written_by(program)
         owners = dict.fromkeys([*(owner_of(s) for s in program.sources if not hasattr(s, "draw")), *written])
         brought = [s for s in owners if not isinstance(s, Captured) and getattr(s, "kind", None) is None]
         self._some_brought = any(s in written for s in brought)
@@ -105,6 +105,12 @@ class Sharing:
 def _key(tensor: Tensor) -> int:
     memory = memory_of(tensor._d)
     return id(tensor._d if memory is None else memory)
+
+
+def written_by(program: Program) -> set[Any]:
+    """The sources whose memory, or that of their gradients, a call may change: not those whose `.grad` it drops only,
+    as `zero_grad` does with what is not trained."""
+    return {owner_of(e.target) for e in program.effects.tensors if e.id is not None or not isinstance(e.target, GradOf)}
 
 
 def owner_of(source: Any) -> Any:
