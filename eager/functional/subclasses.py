@@ -31,8 +31,3 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
         if hasattr(view, slot):
             setattr(made, slot, getattr(view, slot))
     return made
-
-
-def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Tensor:
-    """`data` without its history as a `cls`. As `torch.Tensor._make_subclass`, which wrappers of tensors call."""
-    return as_subclass(data.detach(), cls).requires_grad_(require_grad)
