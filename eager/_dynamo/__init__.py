@@ -15,9 +15,8 @@ from eager.compiling.compiled import (
 )
 
 __all__ = [
-    "allow_in_graph", "assume_constant_result", "config", "disable", "exc", "is_compile_supported", "is_compiling", "list_backends",
-    "mark_static_address",
-    "optimize", "reset",
+    "allow_in_graph", "assume_constant_result", "config", "disable", "exc", "is_compile_supported", "is_compiling",
+    "list_backends", "mark_static_address", "optimize", "reset",
 ]  # fmt: skip
 
 config = SimpleNamespace(

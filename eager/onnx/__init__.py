@@ -44,7 +44,7 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
 
 
 def parse_args(*descriptors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that keeps the function, which the exporter would call. As `torch.onnx.symbolic_helper.parse_args`."""
+    """A decorator that keeps the function. As `torch.onnx.symbolic_helper.parse_args`."""
     return lambda fn: fn
 
 

@@ -45,7 +45,7 @@ BOTH = {
 }
 # torch.<name>(...) only
 FUNCTIONS = {
-    "_C": "PyTorchFileReader",
+    "_C": "DisableTorchFunctionSubclass PyTorchFileReader",
     "jit": "ScriptFunction ScriptModule",
     "_higher_order_ops.cond": "cond",
     "_higher_order_ops.while_loop": "while_loop",

@@ -103,7 +103,7 @@ class _Finder(MetaPathFinder):
         top, dot, rest = fullname.partition(".")
         package, _, name = rest.rpartition(".")
         # `from torch.nn import modules` asks for eager.nn.modules: the package's own name is that of eager
-        if top == ENGINE and not placeholders.known(rest) or top not in (NAME, ENGINE):
+        if (top == ENGINE and not placeholders.known(rest)) or top not in (NAME, ENGINE):
             return None
         if name in _ELSEWHERE.get(package, "").split():
             owner = _OWNER.get(package, package)
@@ -129,7 +129,9 @@ class _Same(Loader):
         self._name = name
 
     def exec_module(self, module: ModuleType) -> None:
-        same = sys.modules[module.__name__] = importlib.import_module(self._name)  # the import returns what stands there
+        same = sys.modules[module.__name__] = importlib.import_module(
+            self._name
+        )  # the import returns what stands there
         below = self._name.removeprefix(ENGINE).removeprefix(".")
         if below in _ELSEWHERE or below in placeholders.MODULES:
             vars(same).setdefault("__path__", [])  # a file here, a package there: only packages have modules
