@@ -14,6 +14,7 @@ from eager.optim.optimizer import (
     ParamsT,
     approach,
     average_squares,
+    counter,
     decayed,
     kept,
     learning_rate,
@@ -48,7 +49,7 @@ class Adam(Optimizer):
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         lr, (beta1, beta2) = learning_rate(group), group["betas"]
         if not remembered:
-            remembered["step"] = zeros((), FLOAT32)
+            remembered["step"] = zeros((), FLOAT32) if group["fused"] else counter()
             for name in ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ())):
                 remembered[name] = like(parameter)
         step, average, square = remembered["step"], remembered["exp_avg"], remembered["exp_avg_sq"]

@@ -400,8 +400,8 @@ def like(parameter: Tensor, value: float = 0) -> Tensor:
 
 
 def counter(value: float = 0) -> Tensor:
-    """A new 0-d state tensor, such as the number of steps."""
-    return zeros((), default_float(), value)
+    """A new 0-d state tensor, such as the number of steps: of float64 where that is the default, else of float32."""
+    return zeros((), FLOAT64 if default_float() == FLOAT64 else FLOAT32, value)
 
 
 def wide(number: Tensor) -> Tensor:

@@ -129,15 +129,18 @@ class _Same(Loader):
         self._name = name
 
     def exec_module(self, module: ModuleType) -> None:
-        same = sys.modules[module.__name__] = importlib.import_module(
-            self._name
-        )  # the import returns what stands there
-        below = self._name.removeprefix(ENGINE).removeprefix(".")
-        if below in _ELSEWHERE or below in placeholders.MODULES:
-            vars(same).setdefault("__path__", [])  # a file here, a package there: only packages have modules
+        sys.modules[module.__name__] = _opened(importlib.import_module(self._name))  # the import returns what is there
         # An import of what has been imported would write the module over a function of its name, as `scan.scan`'s.
         for name in [name for name in sys.modules if name.startswith(f"{self._name}.")]:
-            sys.modules.setdefault(module.__name__ + name.removeprefix(self._name), sys.modules[name])
+            sys.modules.setdefault(module.__name__ + name.removeprefix(self._name), _opened(sys.modules[name]))
+
+
+def _opened(module: ModuleType) -> ModuleType:
+    """A file here that is a package in PyTorch as a package: only those have modules."""
+    below = module.__name__.removeprefix(f"{ENGINE}.")
+    if below in _ELSEWHERE or below in placeholders.MODULES:
+        vars(module).setdefault("__path__", [])
+    return module
 
 
 @final
