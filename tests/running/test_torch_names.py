@@ -121,7 +121,7 @@ def test_what_torchvision_and_timm_import() -> None:
                 name()
         with DisableTorchFunctionSubclass():
             assert symbolic(None, 1) == 1 and not torch.onnx.is_in_onnx_export() and is_compile_supported("cpu")
-        assert (List[int], BroadcastingList2[int], _dtype, _device) == (list[int], list[int], torch.dtype, torch.device)
+        assert (List.__origin__, BroadcastingList2, _dtype, _device) == (list, list, torch.dtype, torch.device)
         assert _size and torch.nn.modules.instancenorm._InstanceNorm
         assert torch.nn.modules.batchnorm.SyncBatchNorm is torch.nn.SyncBatchNorm
 
