@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ from eager.core.tensor import Tensor
 from eager.nn.conversion import parse_to
 from eager.rng.generator import Generator
 
-__all__ = ["DispatchKey", "DispatchKeySet", "Generator", "PyTorchFileReader"]
+__all__ = ["DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Generator", "PyTorchFileReader"]
 
 _TensorMeta = type(Tensor)
 _nn = SimpleNamespace(_parse_to=parse_to)
@@ -40,6 +41,10 @@ class DispatchKeySet:
 
     def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
         return DispatchKeySet(*self.keys, *other.keys)
+
+
+class DisableTorchFunctionSubclass(nullcontext[None]):
+    """A block in which functions call no `__torch_function__`, as they never do here."""
 
 
 class PyTorchFileReader:

@@ -84,7 +84,7 @@ def _along_one(name: str, function: Any, what: str) -> Any:
         axis = _one_axis(name, input, dim)
         return function(input, (axis,), {} if n is None else {axis: n}, norm)
 
-    transform.__name__ = name
+    transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"{what} along `dim`, of `n` numbers. As `torch.fft.{name}`. RuntimeError for n < 1."
     return with_out(f"fft_{name}", transform)
 
@@ -182,7 +182,7 @@ def _along_several(name: str, function: Any, what: str) -> Any:
     def transform(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
         return function(input, *_several_axes(name, input, s, dim), norm)
 
-    transform.__name__ = name
+    transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"{what} along `dim`, all dims by default. As `torch.fft.{name}`."
     return with_out(f"fft_{name}", transform)
 
@@ -191,7 +191,7 @@ def _along_two(name: str, general: Any) -> Any:
     def transform(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
         return general(input, s, dim, norm)
 
-    transform.__name__ = name
+    transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"`{general.__name__}` along two dims. As `torch.fft.{name}`."
     return with_out(f"fft_{name}", transform)
 

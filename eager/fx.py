@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from eager.core.missing import explain
@@ -33,6 +34,11 @@ class Proxy:
 
 class Tracer:
     """What makes FX graphs."""
+
+
+# the modules of torch.fx
+graph, node = SimpleNamespace(Graph=Graph), SimpleNamespace(Argument=Any, Node=Node, Target=Any)
+proxy = SimpleNamespace(Proxy=Proxy)
 
 
 def wrap(fn_or_name: Any) -> Any:

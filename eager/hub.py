@@ -35,7 +35,7 @@ def _refusal(name: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(NO_DOWNLOADS.format(name))
 
-    refuse.__name__ = name
+    refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = "Raises NotImplementedError: nothing is downloaded."
     return refuse
 

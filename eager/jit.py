@@ -4,7 +4,7 @@
 are `graphc.export`'s.
 """
 
-from typing import Final
+from typing import Any, Final, List  # noqa: F401, UP035  (List: of torch.jit.annotations)
 
 from eager.compiling.scripts import (
     ScriptFunction,
@@ -33,3 +33,10 @@ __all__ = [
     "is_scripting", "is_tracing", "load", "onednn_fusion_enabled", "optimize_for_inference", "save", "script",
     "script_if_tracing", "trace", "unused", "wait",
 ]  # fmt: skip
+_script_if_tracing = script_if_tracing  # torchvision's spelling
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list  # torch.jit.annotations: a number stands for so many
+
+
+def _overload_method(fn: Any) -> Any:
+    """`fn`: one of the forms that TorchScript compiles of a method."""
+    return fn

@@ -11,6 +11,8 @@ from typing import IO, TypeAlias
 
 from eager.core.devices import device as _device
 from eager.core.dtypes import Size
+from eager.core.dtypes import dtype as _dtype  # noqa: F401
+from eager.core.layouts import layout as _layout  # noqa: F401
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
 
@@ -24,6 +26,8 @@ IntLikeType: TypeAlias = int
 FloatLikeType: TypeAlias = float
 BoolLikeType: TypeAlias = bool
 
+_bool, _bytes, _complex, _float, _int, _str = bool, bytes, complex, float, int, str
+_Number = (int, float, bool)
 _size: TypeAlias = Size | list[int] | tuple[int, ...]
 _TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
 _TensorOrOptionalTensors: TypeAlias = Tensor | Sequence[Tensor | None]

@@ -15,9 +15,8 @@ from eager.compiling.compiled import (
 )
 
 __all__ = [
-    "allow_in_graph", "assume_constant_result", "config", "disable", "exc", "is_compiling", "list_backends",
-    "mark_static_address",
-    "optimize", "reset",
+    "allow_in_graph", "assume_constant_result", "config", "disable", "exc", "is_compile_supported", "is_compiling",
+    "list_backends", "mark_static_address", "optimize", "reset",
 ]  # fmt: skip
 
 config = SimpleNamespace(
@@ -33,6 +32,11 @@ def __getattr__(name: str) -> Any:
 
         return CompiledModule
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def is_compile_supported(device_type: str) -> bool:
+    """True: programs compile for each device. As `torch._dynamo.utils.is_compile_supported`."""
+    return True
 
 
 def mark_static_address(t: Any, guard: bool = True) -> None:

@@ -114,7 +114,7 @@ def _deprecated(
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return function(device_type, *args)
 
-    old.__name__ = name
+    old.__name__ = old.__qualname__ = name
     old.__doc__ = f"Deprecated: use `torch.{instead}`."
     return old
 

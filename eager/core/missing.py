@@ -77,6 +77,8 @@ def explain(module: str, also: Collection[str] = ()) -> None:
                 pass
         more = "" if name.startswith("__") else about(module, name)
         text = f"module '{module}' has no attribute '{name}'{'.' if more else ''}{more}"
+        if "Did you mean" in more:
+            raise AttributeError(text)  # with a name, Python would ask it a second time
         raise AttributeError(text, name=name, obj=sys.modules[module]) from None
 
     names["__getattr__"] = __getattr__

@@ -54,8 +54,8 @@ PATTERNS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "how PyTorch dispatches on subclasses of Tensor",
-        "`isinstance(x, torch.Tensor)`; a subclass keeps its class through `torch.autograd.Function`",
-        r"DisableTorchFunction\w*|\w*has_torch_function\w*|handle_torch_function|as_subclass",
+        "`isinstance(x, torch.Tensor)`, and `x.as_subclass(cls)` of a result",
+        r"DisableTorchFunction|\w*has_torch_function\w*|handle_torch_function",
     ),
     (
         "swapping tensors: gradients have the dtype of their tensors, and parameters are copied into",

@@ -82,8 +82,8 @@ class TensorMethods:
     def __imul__(self, other: Tensor | Number | complex) -> Tensor:
         """In-place form of `mul`."""
 
-    def __init__(self, *data: Any, device: Device = None) -> None:
-        """`torch.Tensor(...)`: what `legacy` makes of the arguments."""
+    def __init__(self, *data: Any, device: Device = None, **own: Any) -> None:
+        """`torch.Tensor(...)`: what `legacy` makes of the arguments. Nothing if a `__new__` of a subclass has made it."""
 
     def __invert__(self) -> Tensor:
         """~self. TypeError for floating point and complex tensors."""
@@ -340,6 +340,12 @@ class TensorMethods:
 
     def as_strided_scatter(self, src: Tensor, size: Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
         """`input` with what `as_strided` shows of it replaced by `src`. As `torch.as_strided_scatter`."""
+
+    def as_subclass(self, cls: type[Tensor]) -> Tensor:
+        """A view of `self` that is a `cls`, a subclass of Tensor; gradients flow. As `torch.Tensor.as_subclass`.
+
+        No method of `cls` is called. TypeError for what is no subclass of Tensor.
+        """
 
     def asin(self) -> Tensor:
         """The inverse sine, in [-pi/2, pi/2]."""

@@ -245,7 +245,7 @@ def in_place(name: str) -> Callable[..., Tensor]:
             raise
         return assign(self, value, name)
 
-    method.__name__ = f"{name}_"
+    method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`."
     return method
 

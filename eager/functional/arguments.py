@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import dtypes
+from eager.core import dtypes, operands
 from eager.core.interpreter import on_arrays
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
@@ -21,8 +21,6 @@ Axes = tuple[int, ...]
 
 ALL_AXES: tuple[Axes, ...] = tuple(tuple(range(n)) for n in range(65))  # by number of dimensions; NumPy has 64 at most
 
-NOT_TENSOR = "{name}(): argument '{argument}' (position {position}) must be Tensor, not {kind}"
-
 
 def shape_of(x: Any, name: str, argument: str = "input", position: int = 1) -> tuple[int, ...]:
     """The shape of `x` as a plain tuple. Raises PyTorch's TypeError if `x` is no Tensor."""
@@ -30,7 +28,8 @@ def shape_of(x: Any, name: str, argument: str = "input", position: int = 1) -> t
         return x._d.shape
     except AttributeError:
         kind = dtypes.type_name(x)
-        raise TypeError(NOT_TENSOR.format(name=name, argument=argument, position=position, kind=kind)) from None
+        text = operands.NOT_TENSOR.format(name=name, argument=argument, position=position, kind=kind)
+        raise TypeError(text) from None
 
 
 def not_implemented(kernel: str, x: Tensor) -> NotImplementedError:
@@ -40,29 +39,51 @@ def not_implemented(kernel: str, x: Tensor) -> NotImplementedError:
 
 def check_real(x: Tensor, kernel: str) -> None:
     """Raise PyTorch's NotImplementedError for a dtype that is not real and floating."""
-    if x._d.dtype is not FLOAT32 and not is_floating(x._dtype()):
+    try:
+        if x._d.dtype is FLOAT32:
+            return
+    except AttributeError:
+        raise operands.not_a_tensor(x) from None
+    if not is_floating(x._dtype()):
         raise not_implemented(kernel, x)
 
 
-def axis_of(dim: Any, ndim: int) -> int:
+def check_keepdim(keepdim: Any) -> None:
+    """Raise PyTorch's TypeError for what is no bool."""
+    if keepdim.__class__ is not bool and not isinstance(keepdim, np.bool):
+        raise operands.not_of_kind(keepdim, "bool", "keepdim")
+
+
+def axis_of(dim: Any, ndim: int, keepdim: Any = False) -> int:
     """`dim` counted from the front; a 0-d tensor counts as 1-d. Raises IndexError if it is out of range."""
+    if keepdim is not False:
+        check_keepdim(keepdim)
     if dim.__class__ is int and 0 <= dim < ndim:
         return dim
-    return normalize_axis(operator.index(dim), ndim)
+    try:
+        return normalize_axis(operator.index(dim), ndim)
+    except TypeError:
+        raise operands.not_of_kind(dim, "int") from None
 
 
-def axes_of(dim: Any, ndim: int) -> Axes:
+def axes_of(dim: Any, ndim: int, keepdim: Any = False) -> Axes:
     """`dim` (an int, a sequence, or None for all) as a tuple of axes; () for a 0-d tensor.
 
-    Raises IndexError for a dim out of range, RuntimeError for one given twice.
+    Raises IndexError for a dim out of range, RuntimeError for one given twice, TypeError for what is no number, and for
+    a `keepdim` that is none: a second dim, as in `x.sum(0, 1)`.
     """
+    if keepdim is not False:
+        check_keepdim(keepdim)
     if dim is None:
         return ALL_AXES[ndim]
     if dim.__class__ is int:
         axis = axis_of(dim, ndim)
         return (axis,) if ndim else ()
-    if not isinstance(dim, Sequence):
-        return axes_of(operator.index(dim), ndim)
+    if not isinstance(dim, Sequence) or isinstance(dim, str):
+        try:
+            return axes_of(operator.index(dim), ndim)
+        except TypeError:
+            raise operands.not_of_kind(dim, "tuple of ints") from None
     if not dim:
         return ALL_AXES[ndim]
     axes = tuple(axis_of(d, ndim) for d in dim)
@@ -119,9 +140,9 @@ def inferred_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
     return tuple(count // known if n == -1 else n for n in sizes)
 
 
-def no_overload(name: str, operands: Sequence[Any], forms: Sequence[str]) -> TypeError:
+def no_overload(name: str, given: Sequence[Any], forms: Sequence[str]) -> TypeError:
     """PyTorch's error for arguments that fit none of the `forms` of function `name`."""
-    kinds = ", ".join(map(dtypes.type_name, operands))
+    kinds = ", ".join(map(dtypes.type_name, given))
     lines = "".join(f" * ({form})\n" for form in forms)
     return TypeError(
         f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{lines}"
@@ -159,7 +180,7 @@ def fitting(value: Any, wanted: np.dtype) -> np.ndarray:
 
 def lifted(x: Tensor) -> Tensor:
     """`x`, as a vector if it has no dims: what PyTorch takes it for beside a dim."""
-    return x if x._d.shape else E.reshape(x, shape=(1,))
+    return x if operands.shape(x) else E.reshape(x, shape=(1,))
 
 
 def constant(value: Any, like: Tensor) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.dispatch import apply_reflected
@@ -70,7 +71,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
 
 def positive(input: Tensor) -> Tensor:
     """`input` itself. As `torch.positive`. RuntimeError for bools."""
-    if kind(input._dtype()) == "b":
+    if kind(operands.kind_of(input)) == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 

@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
+from eager.core import operands
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
@@ -70,7 +71,7 @@ def _sample_axis(y: Tensor, x: Tensor | None, dim: int, name: str) -> int:
     shape = shape_of(y, name, "y")
     if not shape:
         raise IndexError(NO_DIMS.format(dim=dim))
-    kinds = [y._dtype()] if x is None else [y._dtype(), x._dtype()]
+    kinds = [operands.kind_of(each) for each in (y, x) if each is not None]
     if BOOL in kinds:
         which = "`y`" if x is None else "`x` or `y`"
         raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")

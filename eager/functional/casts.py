@@ -87,7 +87,7 @@ def _caster(name: str, dtype: dtypes.dtype) -> Any:
         result = converted(self, dtype.numpy)
         return result if memory_format is None else _in_format(result, memory_format)
 
-    method.__name__ = name
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"`self` as {dtype}; itself if it is."
     return method
 

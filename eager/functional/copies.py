@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core import operands
 from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
 from eager.engine.language import E
@@ -19,7 +20,7 @@ def _alias(input: Tensor) -> Tensor:
 
 
 def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
-    place = [slice(None)] * (dim % len(input._d.shape)) + [slice(start, end, step)]
+    place = [slice(None)] * (dim % len(operands.shape(input))) + [slice(start, end, step)]
     return input[tuple(place)]  # type: ignore[index]
 
 
@@ -80,4 +81,4 @@ def slice_inverse(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """The tensor of `src`'s memory of which `slice(dim, start, end, step)` is `input`. As `torch.slice_inverse`."""
-    return strides.as_strided(input, tuple(src._d.shape), src.stride(), src.storage_offset())
+    return strides.as_strided(input, tuple(operands.shape(src)), src.stride(), src.storage_offset())

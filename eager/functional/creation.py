@@ -136,7 +136,7 @@ def _filled(name: str, make: Callable[..., np.ndarray], what: str) -> Any:
         array = _constant(make, shape, wanted, device)
         return delivered(array, name, out, layout, device, requires_grad, pin_memory)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{what}. As `torch.{name}`."
     return function
 
@@ -214,6 +214,7 @@ def _like(name: str, make: Any, what: str) -> Any:
     def function(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                  pin_memory: bool = False, requires_grad: bool = False,
                  memory_format: Any = None) -> Tensor:  # fmt: skip
+        shape_of(input, name)
         if layout is None and is_sparse(input):
             layout = layout_of(input)
         if is_sparse_layout(layout):
@@ -226,7 +227,7 @@ def _like(name: str, make: Any, what: str) -> Any:
         array = _laid_like(input, name, make, dtype, memory_format, device)
         return _beside(input, delivered(array, name, None, layout, _near(input, device), requires_grad, pin_memory))
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{what} in the shape and dtype of `input`. As `torch.{name}`."
     return function
 
@@ -282,7 +283,7 @@ def _new(name: str, make: Any) -> Any:
         array = _constant(make, shape, wanted, device)
         return _beside(self, delivered(array, name, None, layout, device, requires_grad, pin_memory))
 
-    method.__name__ = name
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As `torch.Tensor.{name}`: in the dtype of `self`."
     return method
 

@@ -83,7 +83,7 @@ def _incomplete_gamma(name: str) -> Any:
             return underivable(op, f"{name.capitalize()}Backward0", error, input, other)
         return op(input, other)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     side = "lower" if name == "igamma" else "upper"
     function.__doc__ = f"The regularized {side} incomplete gamma function. As `torch.{name}`: no gradient of `input`."
     return function
@@ -123,7 +123,7 @@ def _turned(name: str, node: str, factor: float) -> Any:
             raise RuntimeError(f"{name} is not supported for complex tensors.")
         return named(E.mul(input, factor), node)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Each angle times {factor:.6g}. As `torch.{name}`. RuntimeError for complex numbers."
     return function
 
@@ -189,7 +189,7 @@ def _pick(name: str, better: str) -> Any:
         first = E.logical_or(getattr(E, better)(input, other), E.isnan(other))
         return E.where(first, input, other)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"As `{'max' if name == 'fmax' else 'min'}imum`, but a number wins over nan. As `torch.{name}`."
     return function
 
@@ -227,7 +227,7 @@ def _infinite(name: str, value: float) -> Any:
             raise RuntimeError(f"{name} does not support complex inputs.")
         return E.eq(input, value)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Whether each element is {value}. As `torch.{name}`. RuntimeError for complex numbers."
     return function
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.dtypes import type_name
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
@@ -210,7 +211,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 def check_mask(mask: Tensor, name: str) -> None:
     """Raise PyTorch's RuntimeError unless `mask` is a bool tensor."""
-    dtype = mask._dtype()
+    dtype = operands.kind_of(mask)
     if dtype != BOOL:
         if name == "masked_select":
             raise RuntimeError("masked_select: expected BoolTensor for mask")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import dtypes
+from eager.core import dtypes, operands
 from eager.core.tensor import Tensor
 from eager.engine.conversion import cast_to, converted
 from eager.engine.node_names import whole
@@ -44,7 +44,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         warnings.warn(INDEXING, UserWarning, stacklevel=2)
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    if any(t._dtype() != axes[0]._dtype() for t in axes):
+    if any(operands.kind_of(t) != axes[0]._dtype() for t in axes):
         raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     for t in axes:
         if len(t._d.shape) > 1:
@@ -108,7 +108,7 @@ def block_diag(*tensors: Any) -> Tensor:
     """The matrices (vectors and numbers count as rows) along the diagonal, zeros elsewhere. As `torch.block_diag`."""
     if not tensors:
         return zeros(1, 0)
-    dtype = tensors[0]._dtype()
+    dtype = operands.kind_of(tensors[0])
     for position, t in enumerate(tensors):
         if len(shape_of(t, "block_diag", "tensors")) > 2:
             raise RuntimeError(
@@ -137,7 +137,7 @@ def _indices(name: str, where: Any) -> Any:
         places = np.array(np.nonzero(where(np.ones((row, col), bool), offset)))
         return delivered(places.astype(dtype_or(dtype, INT64, name)), name, None, layout, device, False)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"The (2, N) indices of a triangle of a (row, col) matrix, in row-major order. As `torch.{name}`."
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import state
+from eager.core import operands, state
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.state import storage_of
 from eager.core.tensor import Tensor, check_in_place
@@ -38,7 +38,7 @@ def _reshaper(name: str, function: Callable[..., Tensor]) -> Callable[..., Tenso
             state.note_write(self._d)
         return self
 
-    method.__name__ = f"{name}_"
+    method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`: `self` shows the same memory in that shape."
     method.__signature__ = signature_of(function, "self")  # type: ignore[attr-defined]
     return method
@@ -95,7 +95,7 @@ def _traced_resize(self: Tensor, new: tuple[int, ...]) -> Tensor:
 
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """`resize_` to the sizes of another tensor. As `torch.Tensor.resize_as_`."""
-    return resize_(self, tuple(the_template._d.shape))
+    return resize_(self, tuple(operands.shape(the_template)))
 
 
 METHODS: dict[str, Callable[..., Tensor]] = {

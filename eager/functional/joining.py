@@ -114,7 +114,7 @@ def _stacker(name: str, axis: int, least: int, what: str) -> Any:
         along = 0 if name == "hstack" and len(raised[0]._d.shape) == 1 else axis
         return cat(raised, along)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The tensors joined along {what}. As `torch.{name}`."
     return function
 

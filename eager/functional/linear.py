@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from eager.core import operands
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
@@ -47,7 +48,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 def _check_one_dtype(input: Tensor, mat: Tensor, vec: Tensor) -> None:
     """Raise PyTorch's RuntimeError unless the operands of `addmv` have one dtype."""
-    kinds = [x._dtype() for x in (input, mat, vec)]
+    kinds = [operands.kind_of(x) for x in (input, mat, vec)]
     if len(set(kinds)) > 1:
         a, b, c = map(torch_name, kinds)
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {a}, {b}, and {c}")

@@ -24,7 +24,7 @@ def _check_real(input: Tensor) -> None:
 @whole("NansumBackward0")
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over `dim`, nan counting as 0. As `torch.nansum`. RuntimeError for complex numbers."""
-    axes = axes_of(dim, len(shape_of(input, "nansum")))
+    axes = axes_of(dim, len(shape_of(input, "nansum")), keepdim)
     _check_real(input)
     input = accumulated_in(input, dtype)
     numbers = E.where(E.isnan(input), 0, input) if is_inexact(input._dtype()) else input
@@ -34,7 +34,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean over `dim` of what is not nan. As `torch.nanmean`. RuntimeError for integers and complex numbers."""
-    axes = axes_of(dim, len(shape_of(input, "nanmean")))
+    axes = axes_of(dim, len(shape_of(input, "nanmean")), keepdim)
     if not is_inexact(input._dtype()):
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got " + torch_name(input._dtype())

@@ -69,7 +69,7 @@ def _quantile(name: str, ignore_nan: bool) -> Any:
         result = E.reshape(values, shape=(*many, *rest))
         return not_a_view(enclosed(result, NODES[bool(many)], since))
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"The `q`-quantiles along `dim`{', of what is not nan' if ignore_nan else ''}, of all elements if None; a "
         f"vector `q` is the first dim of the result. As `torch.{name}`."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from eager.core import operands
 from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
 from eager.engine.conversion import converted
@@ -31,7 +32,7 @@ def _at_least(least: int) -> Any:
             t = unsqueeze(t, -1 if len(t._d.shape) == 2 else 0)
         return t
 
-    function.__name__ = f"atleast_{least}d"
+    function.__name__ = function.__qualname__ = f"atleast_{least}d"
     function.__doc__ = f"A view with at least {least} dims, of each of the tensors. As `torch.atleast_{least}d`."
     return function
 
@@ -43,7 +44,7 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side, vectors as columns. As `torch.column_stack`."""
     if not tensors:
         raise RuntimeError("column_stack expects a non-empty TensorList")
-    return cat([reshape(t, (-1, 1)) if len(t._d.shape) < 2 else t for t in tensors], 1)
+    return cat([reshape(t, (-1, 1)) if len(operands.shape(t)) < 2 else t for t in tensors], 1)
 
 
 def _splitter(name: str, axis: int, least: int) -> Any:
@@ -65,7 +66,7 @@ def _splitter(name: str, axis: int, least: int) -> Any:
             )
         return tensor_split(input, cuts, along)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`tensor_split` along dim {axis}, in equal parts. As `torch.{name}`."
     return function
 

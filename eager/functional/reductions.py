@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+
+import numpy as np
 
 from eager import return_types
 from eager.core.dtypes import to_numpy
 from eager.core.interpreter import on_arrays
+from eager.core.operands import not_of_kind
 from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor
 from eager.engine.conversion import cast_to, converted
@@ -32,6 +36,10 @@ NEEDS_DIM = (
     "{name}(): Expected reduction dim to be specified for input.numel() == 0. "
     "Specify the reduction dim with the 'dim' argument."
 )
+NO_FREEDOM = (
+    "{}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+    "divided by output numel)."
+)
 MEAN_DTYPE = (
     "{}(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. Got: {}"
 )
@@ -52,11 +60,13 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         dim = axis
     if dtype is not None:
         input = accumulated_in(input, dtype)
-        total = E.sum(input, axis=axes_of(dim, len(shape)), keepdims=keepdim or keepdims)
+        total = E.sum(input, axis=axes_of(dim, len(shape), keepdim or keepdims), keepdims=keepdim or keepdims)
         return named(converted(total, input._dtype()), f"SumBackward{0 if dim is None else 1}")
     if dim is None:
         return E.sum(input, axis=ALL_AXES[len(shape)], keepdims=keepdim or keepdims)
-    return named(E.sum(input, axis=axes_of(dim, len(shape)), keepdims=keepdim or keepdims), "SumBackward1")
+    return named(
+        E.sum(input, axis=axes_of(dim, len(shape), keepdim or keepdims), keepdims=keepdim or keepdims), "SumBackward1"
+    )
 
 
 def accumulated_in(input: Tensor, dtype: Any) -> Tensor:
@@ -84,7 +94,9 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
         dim = axis
     if dim is None:
         return E.mean(input, axis=ALL_AXES[len(shape)], keepdims=keepdim or keepdims)
-    return named(E.mean(input, axis=axes_of(dim, len(shape)), keepdims=keepdim or keepdims), "MeanBackward1")
+    return named(
+        E.mean(input, axis=axes_of(dim, len(shape), keepdim or keepdims), keepdims=keepdim or keepdims), "MeanBackward1"
+    )
 
 
 def prod(
@@ -100,7 +112,7 @@ def prod(
         )
         raise no_overload("prod", (input, dim), forms)
     input = accumulated_in(input, dtype)
-    result = E.prod(input, axis=axes_of(dim, len(shape)), keepdims=keepdim)
+    result = E.prod(input, axis=axes_of(dim, len(shape), keepdim), keepdims=keepdim)
     if dtype is not None:
         result = converted(result, input._dtype())
     return named(result, f"ProdBackward{0 if dim is None else 1}")
@@ -114,13 +126,17 @@ def _check_not_empty(input: Tensor, dim: Any, name: str) -> None:
 def amax(input: Tensor, dim: Any = (), keepdim: bool = False, *, axis: Any = None) -> Tensor:
     """The largest element over `dim`; ties share the gradient. As `torch.amax`. IndexError for an empty reduction."""
     _check_not_empty(input, dim if axis is None else axis, "amax")
-    return E.amax(input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "amax"))), keepdims=keepdim)
+    return E.amax(
+        input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "amax")), keepdim), keepdims=keepdim
+    )
 
 
 def amin(input: Tensor, dim: Any = (), keepdim: bool = False, *, axis: Any = None) -> Tensor:
     """The smallest element over `dim`; ties share the gradient. As `torch.amin`. IndexError for an empty reduction."""
     _check_not_empty(input, dim if axis is None else axis, "amin")
-    return E.amin(input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "amin"))), keepdims=keepdim)
+    return E.amin(
+        input, axis=axes_of(dim if axis is None else axis, len(shape_of(input, "amin")), keepdim), keepdims=keepdim
+    )
 
 
 # --- max, min, and where they are
@@ -151,12 +167,12 @@ def _extreme(name: str, all_of: str, pairwise: str) -> Any:
             return named(getattr(E, all_of)(input, axis=ALL_AXES[len(shape)], keepdims=False), f"{title}Backward1")
         if isinstance(dim, Tensor):
             return getattr(E, pairwise)(input, dim)
-        along = axis_of(dim, len(shape))
+        along = axis_of(dim, len(shape), keepdim)
         if shape and not shape[along]:
             raise IndexError(f"{name}(): Expected reduction dim {along} to have non-zero size.")
         return getattr(return_types, name)(*getattr(E, f"{name}_dim")(input, axis=along, keepdims=keepdim))
 
-    reduce.__name__ = name
+    reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = (
         f"The {name} of all elements; over `dim`, a named tuple (values, indices), whose gradient goes to the element "
         f"picked; of two tensors, elementwise. As `torch.{name}`."
@@ -175,14 +191,14 @@ def _arg_extreme(name: str) -> Any:
             raise RuntimeError(f"{name}(): does not support bool input")
         dim = dim if axis is None else axis
         if dim is not None:
-            return getattr(E, name)(input, axis=axis_of(dim, len(shape)), keepdims=keepdim)
+            return getattr(E, name)(input, axis=axis_of(dim, len(shape), keepdim), keepdims=keepdim)
         size = count(shape, ALL_AXES[len(shape)])
         if not size:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         at = getattr(E, name)(E.reshape(input, shape=(size,)), axis=0, keepdims=False)
         return E.reshape(at, shape=(1,) * len(shape)) if keepdim else at
 
-    reduce.__name__ = name
+    reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = (
         f"The index of the first extreme element along `dim`, in the flattened tensor if None. As `torch.{name}`."
     )
@@ -197,11 +213,11 @@ argmin = _arg_extreme("argmin")
 
 def _quantifier(name: str, what: str) -> Any:
     def reduce(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
-        axes = axes_of(dim if axis is None else axis, len(shape_of(input, name)))
+        axes = axes_of(dim if axis is None else axis, len(shape_of(input, name)), keepdim)
         found = getattr(E, name)(input, axis=axes, keepdims=keepdim)
         return E.cast(found, dtype=UINT8) if input._dtype() == UINT8 else found
 
-    reduce.__name__ = name
+    reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = f"Whether {what} over `dim` is nonzero, as bool, or as uint8 for uint8. As `torch.{name}`."
     return reduce
 
@@ -228,9 +244,13 @@ def _variance(
     if not is_inexact(input._dtype()):
         both = "std and var only support" if name in ("std", "var") else f"{name} only support"
         raise RuntimeError(f"{both} floating point and complex dtypes")
+    if unbiased is not None and not isinstance(unbiased, (bool, np.bool)):
+        raise not_of_kind(unbiased, "bool", "unbiased")  # a second dim, as in x.std(0, 1)
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
-    axes = axes_of(dim, len(shape))
+    axes = axes_of(dim, len(shape), keepdim)
+    if count(shape, axes) <= correction:
+        warnings.warn(NO_FREEDOM.format(name), UserWarning, stacklevel=4)
     return E.var(input, axis=axes, keepdims=keepdim, correction=correction), axes
 
 
@@ -272,7 +292,7 @@ def _with_mean(name: str, spread_of: Any, node: str, what: str) -> Any:
         center = E.mean(input, axis=axes, keepdims=keepdim)
         return enclosed(spread, node, since), enclosed(center, node, since)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"({what}, mean) over `dim`. As `torch.{name}`."
     return function
 
@@ -286,7 +306,7 @@ std_mean = _with_mean("std_mean", _deviation, "StdMeanBackward0", "standard devi
 
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over `dim`, without overflow. As `torch.logsumexp`."""
-    axes = axes_of(dim, len(shape_of(input, "logsumexp")))
+    axes = axes_of(dim, len(shape_of(input, "logsumexp")), keepdim)
     if not is_inexact(input._dtype()):
         input = E.cast(input, dtype=default_float())
     return E.logsumexp(input, axis=axes, keepdims=keepdim)
@@ -321,7 +341,7 @@ def _along(name: str, op: str, what: str) -> Any:
         return getattr(E, op)(input, axis=axis)
 
     node = f"{''.join(part.capitalize() for part in name.split('_'))}Backward0"
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{what} along `dim`, in `dtype` if given. As `torch.{name}`."
     return function
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import dtypes
+from eager.core import dtypes, operands
 from eager.core.interpreter import on_arrays
 from eager.core.tensor import Tensor
 from eager.core.views import geometry
@@ -29,7 +29,7 @@ SIZES = "expected src to have a size equal to the slice of self. src size = {src
 
 def _fitting(input: Tensor, src: Tensor, region: Sequence[int]) -> Tensor:
     """`src` in the dtype of `input`. RuntimeError unless it has the shape of the region."""
-    if tuple(src._d.shape) != tuple(region):
+    if tuple(operands.shape(src)) != tuple(region):
         raise RuntimeError(SIZES.format(src=list(src._d.shape), region=list(region)))
     return src if src._dtype() == input._dtype() else E.cast(src, dtype=input._dtype())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import dtypes
+from eager.core import dtypes, operands
 from eager.core.dtypes import Size
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
@@ -61,12 +61,12 @@ def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tens
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """`self` viewed in the shape of `other`. As `torch.Tensor.view_as`."""
-    return view(self, tuple(other._d.shape))
+    return view(self, tuple(operands.shape(other)))
 
 
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """`self` in the shape of `other`. As `torch.Tensor.reshape_as`."""
-    return reshape(self, tuple(other._d.shape))
+    return reshape(self, tuple(operands.shape(other)))
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -222,7 +222,7 @@ def expand(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """`self` expanded to the shape of `other`. As `torch.Tensor.expand_as`."""
-    return expand(self, tuple(other._d.shape))
+    return expand(self, tuple(operands.shape(other)))
 
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
@@ -253,7 +253,7 @@ def common_shape(*shapes: Any) -> Size:
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape. As `torch.broadcast_tensors`."""
-    shape = broadcast_shapes([tuple(x._d.shape) for x in tensors])
+    shape = broadcast_shapes([tuple(operands.shape(x)) for x in tensors])
     return tuple(expand(x, shape) for x in tensors)
 
 

@@ -117,7 +117,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """(values, indices) of the `k`-th smallest element along `dim`, from 1. As `torch.kthvalue`."""
     shape = shape_of(input, "kthvalue")
-    axis = axis_of(dim, len(shape))
+    axis = axis_of(dim, len(shape), keepdim)
     check_size(input, axis, "kthvalue")
     if not 1 <= k <= (shape[axis] if shape else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
@@ -147,12 +147,12 @@ def _median(name: str, ignore_nan: bool) -> Any:
         since = next(sequence)
         if dim is None:
             return _overall(input, name, ignore_nan, since)
-        axis = axis_of(dim, len(shape))
+        axis = axis_of(dim, len(shape), keepdim)
         check_size(input, axis, name)
         place = _median_place(lifted(input), axis, ignore_nan)
         return picked(name, input, place, axis, since, f"{title}Backward1", keepdim)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"The lower median{', of what is not nan' if ignore_nan else ''}: of all elements, or (values, indices) along "
         f"`dim`. As `torch.{name}`."
@@ -206,7 +206,7 @@ nanmedian = _median("nanmedian", True)
 @functools.partial(with_out, "mode")
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """(values, indices) of the most frequent element along `dim`, the smallest of them. As `torch.mode`."""
-    axis = axis_of(dim, len(shape_of(input, "mode")))
+    axis = axis_of(dim, len(shape_of(input, "mode")), keepdim)
     check_size(input, axis, "mode")
     refuse_complex(input, "mode")
     since = next(sequence)
@@ -235,7 +235,7 @@ def _running_extreme(name: str, largest: bool) -> Any:
         places = E.argcummax(lifted(input), axis=axis, largest=largest)
         return picked(name, input, places, axis, since, f"{name.capitalize()}Backward0")
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"(values, indices) of the {'largest' if largest else 'smallest'} element so far along `dim`, the last of "
         f"equals. As `torch.{name}`."

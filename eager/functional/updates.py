@@ -92,7 +92,7 @@ def _fused(name: str, combine: Callable[..., Any], function: Callable[..., Tenso
         check_in_place(self)
         return assign(self, function(self, tensor1, tensor2, value=value), name)
 
-    method.__name__ = f"{name}_"
+    method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"self += value * {text}. As `torch.Tensor.{name}_`."
     return method
 
@@ -227,7 +227,7 @@ def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Ten
         check_in_place(self)
         return assign(self, function(before(self, *args, *kwargs.values()), *args, **kwargs), name)
 
-    method.__name__ = f"{name}_"
+    method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`."
     method.__signature__ = signature_of(function, "self")  # type: ignore[attr-defined]
     return method
@@ -245,7 +245,7 @@ def _scan_(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
             )
         return write(self, dim, dtype=self.dtype)
 
-    method.__name__ = f"{name}_"
+    method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`. RuntimeError for another `dtype`."
     return method
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
 from eager.engine.language import E
@@ -67,7 +68,7 @@ def check_square(x: Tensor, name: str) -> tuple[int, ...]:
 
 def check_same_dtype(a: Tensor, b: Tensor, name: str) -> None:
     """Raise PyTorch's RuntimeError unless both have one dtype."""
-    if a._dtype() != b._dtype():
+    if operands.kind_of(a) != operands.kind_of(b):
         raise RuntimeError(OTHER_DTYPE.format(name, torch_name(a._dtype()), torch_name(b._dtype())))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.core import operands
 from eager.core.interpreter import on_arrays
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
@@ -190,7 +191,7 @@ def order_of(pivots: Tensor, m: int) -> Tensor:
 @functools.partial(with_out, "lu_unpack")
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """(P, L, U) of what `lu_factor` gives. As `torch.lu_unpack`."""
-    if LU_pivots._dtype() != INT32:
+    if operands.kind_of(LU_pivots) != INT32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.")
     since = next(sequence)
     nothing = Tensor._wrap(np.zeros(0, LU_data._dtype()))
@@ -209,7 +210,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     check_square(LU, name)
     check_matrix(B, name, "B")
     check_same_dtype(LU, B, name)
-    if pivots._dtype() != INT32:
+    if operands.kind_of(pivots) != INT32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     check_fits(LU, B, left, name)
     since = next(sequence)
@@ -297,7 +298,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if shape[-2] < shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    if tau._d.shape and shape[-1] < tau._d.shape[-1]:
+    if operands.shape(tau) and shape[-1] < tau._d.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     check_tau(name, tuple(shape), tuple(tau._d.shape))
     if tau._dtype() != A._dtype():

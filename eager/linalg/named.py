@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.core import operands
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -66,7 +67,7 @@ def _check_right(A: Tensor, B: Tensor, name: str) -> None:
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with AX = B from the Cholesky factor of A. As `torch.cholesky_solve`."""
     for x, letter in ((B, "b"), (L, "u")):
-        ndim = len(x._d.shape)
+        ndim = len(operands.shape(x))
         if ndim < 2:
             raise RuntimeError(f"{letter} should have at least 2 dimensions, but has {ndim} dimensions instead")
     _check_right(L, B, "cholesky_solve")
@@ -138,7 +139,7 @@ def triangular_solve(
 ) -> Any:
     """(solution, cloned_coefficient) of AX = b, A triangular. As `torch.triangular_solve`."""
     for x, letter in ((b, "b"), (A, "A")):
-        ndim = len(x._d.shape)
+        ndim = len(operands.shape(x))
         if ndim < 2:
             raise RuntimeError(
                 f"torch.triangular_solve: Expected {letter} to have at least 2 dimensions, but it has {ndim} "
@@ -161,7 +162,7 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
 @functools.partial(with_out, "geqrf")
 def geqrf(input: Tensor) -> Any:
     """(a, tau): Householder's reflections that make R of `input`. As `torch.geqrf`. Eager only."""
-    if len(input._d.shape) < 2:
+    if len(operands.shape(input)) < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     check_floating(input, "geqrf")
     a, tau = np.linalg.qr(input._values_for("geqrf"), mode="raw")
@@ -180,7 +181,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 
 def _check_reflections(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
     name, at = "torch.ormqr", -2 if left else -1
-    a, t, b = (tuple(x._d.shape) for x in (input, tau, other))
+    a, t, b = (tuple(operands.shape(x)) for x in (input, tau, other))
     for shape, what in ((a, "input"), (b, "other")):
         if len(shape) < 2:
             raise RuntimeError(f"{name}: {what} must have at least 2 dimensions.")
@@ -248,7 +249,7 @@ def _removed(name: str) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(REMOVED + REMEDIES[name])
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Removed, as `torch.{name}` is. RuntimeError."
     return function
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.dtypes import type_name
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -77,7 +78,7 @@ def multi_dot(tensors: Any) -> Tensor:
     if count < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
     for which, i in (("first", 0), ("last", -1)):
-        ndim = len(tensors[i]._d.shape)
+        ndim = len(operands.shape(tensors[i]))
         if ndim not in (1, 2):
             raise RuntimeError(f"multi_dot(): the {which} tensor must be 1D or 2D but got {ndim}D")
     for i, t in enumerate(tensors[1:-1], 1):
@@ -136,7 +137,7 @@ def _check_vectors(x: Tensor, y: Tensor) -> None:
         raise RuntimeError(
             f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {torch_name(x._dtype())}"
         )
-    if x._dtype() != y._dtype():
+    if operands.kind_of(x) != operands.kind_of(y):
         raise RuntimeError(
             "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
             f"{torch_name(x._dtype())} and y of type {torch_name(y._dtype())} instead"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eager import return_types
+from eager.core import operands
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -227,7 +228,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
     """
     for x, which in ((A, "input"), (B, "other")):
         least = 2 if which == "input" else 1
-        if len(x._d.shape) < least:
+        if len(operands.shape(x)) < least:
             raise RuntimeError(f"torch.linalg.lstsq: {which} must have at least {least} dimension{'s' * (least > 1)}.")
     _check_eps(A)
     if A._dtype() != B._dtype():
@@ -289,7 +290,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse for tensordot over the first `ind` dims. As `torch.linalg.tensorinv`."""
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
-    shape = tuple(A._d.shape)
+    shape = tuple(operands.shape(A))
     front, back = shape[:ind], shape[ind:]
     if math.prod(front) != math.prod(back):
         raise RuntimeError(
@@ -305,7 +306,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to the end first. As `torch.linalg.tensorsolve`."""
     if dims is not None:
         A = movedim(A, tuple(dims), tuple(range(-len(dims), 0)))
-    n = len(B._d.shape)
+    n = len(operands.shape(B))
     front, back = tuple(A._d.shape[:n]), tuple(A._d.shape[n:])
     if math.prod(front) != math.prod(back):
         raise RuntimeError(

@@ -9,7 +9,7 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.optim.optimizer import Group, Optimizer, ParamsT
-from eager.optim.state import like, zeros
+from eager.optim.state import counter, like, zeros
 from eager.optim.updates import approach, average_squares, decayed, kept, learning_rate
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 
@@ -39,7 +39,7 @@ class Adam(Optimizer):
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         lr, (beta1, beta2) = learning_rate(group), group["betas"]
         if not remembered:
-            remembered["step"] = zeros((), FLOAT32)
+            remembered["step"] = zeros((), FLOAT32) if group["fused"] else counter()
             for name in ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ())):
                 remembered[name] = like(parameter)
         step, average, square = remembered["step"], remembered["exp_avg"], remembered["exp_avg_sq"]

@@ -17,7 +17,7 @@ from eager.core.tensor import Tensor
 from eager.engine.crossing import transferred
 from eager.engine.language import E
 from eager.functional.complexes import view_as_complex, view_as_real
-from graphc.ops.dtypes import FLOAT64, default_float
+from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
 
 if TYPE_CHECKING:
     from eager.optim.optimizer import Optimizer
@@ -108,8 +108,8 @@ def like(parameter: Tensor, value: float = 0) -> Tensor:
 
 
 def counter(value: float = 0) -> Tensor:
-    """A new 0-d state tensor, such as the number of steps."""
-    return zeros((), default_float(), value)
+    """A new 0-d state tensor, such as the number of steps: of float64 where that is the default, else of float32."""
+    return zeros((), FLOAT64 if default_float() == FLOAT64 else FLOAT32, value)
 
 
 def wide(number: Tensor) -> Tensor:

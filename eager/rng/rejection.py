@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.functional.shapes import broadcast_tensors
@@ -221,7 +222,7 @@ def rejected(sampler: str, *parameters: Tensor, generator: Generator | None = No
 
 def check_real_floating(x: Tensor, kernel: str) -> None:
     """Raise PyTorch's NotImplementedError unless `x` is floating."""
-    if not is_floating(x._dtype()):
+    if not is_floating(operands.kind_of(x)):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(x._dtype())}'")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.sparse import Sparse, is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -28,7 +29,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     Dense, but of two sparse matrices sparse, in the layout of the first. RuntimeError for sizes that do not fit, other
     numbers of dims, and different dtypes.
     """
-    x, y = input._d.shape, other._d.shape
+    x, y = operands.shape(input), operands.shape(other)
     for t in (input, other):
         if is_sparse(t) and len(t._d.shape) != t._d.sparse_dim:
             raise RuntimeError(f"matmul: expected a matrix without dense dims, but got {len(t._d.shape)}D {kind_of(t)}")

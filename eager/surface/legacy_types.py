@@ -51,10 +51,13 @@ def legacy(data: tuple[Any, ...], dtype: dtypes.dtype | None = None) -> Tensor:
     return Tensor._wrap(np.empty(tuple(map(operator.index, data)) if data else 0, wanted))
 
 
-def construct(self: Tensor, *data: Any, device: Any = None) -> None:
-    """`torch.Tensor(...)`: what `legacy` makes of the arguments."""
-    self._d = legacy(data)._d
-    self._n = None
+def construct(self: Tensor, *data: Any, device: Any = None, **own: Any) -> None:
+    """`torch.Tensor(...)`: what `legacy` makes of the arguments. Nothing if a `__new__` of a subclass has made it."""
+    if not hasattr(self, "_d"):
+        if own:
+            raise TypeError(f"new() got an unexpected keyword argument '{next(iter(own))}'")
+        self._d = legacy(data)._d
+        self._n = None
 
 
 def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:

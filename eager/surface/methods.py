@@ -49,7 +49,7 @@ def _alias(target: str) -> Callable[..., Any]:
         return getattr(self, target)(*operands, **named)
 
     like = getattr(Tensor, target)
-    method.__name__ = target
+    method.__name__ = method.__qualname__ = target
     method.__doc__ = like.__doc__
     method.__signature__ = like.__signature__  # type: ignore[attr-defined]
     return method

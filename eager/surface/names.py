@@ -45,7 +45,7 @@ BOTH = {
 }
 # torch.<name>(...) only
 FUNCTIONS = {
-    "_C": "PyTorchFileReader",
+    "_C": "DisableTorchFunctionSubclass PyTorchFileReader",
     "jit": "ScriptFunction ScriptModule",
     "_higher_order_ops.cond": "cond",
     "_higher_order_ops.while_loop": "while_loop",
@@ -157,6 +157,7 @@ METHODS = {
     "functional.inplace_shapes": "as_strided_ resize_ resize_as_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_",
     "engine.hooks": "register_hook register_post_accumulate_grad_hook retain_grad",
     "functional.shapes": "view view_as reshape_as expand expand_as size dim ndimension=dim",
+    "functional.subclasses": "as_subclass",
     "functional.strides": "contiguous is_contiguous stride storage_offset unfold",
     "functional.creation": "new_zeros new_ones new_empty new_full new_empty_strided",
     "functional.data": "new_tensor",
@@ -221,13 +222,13 @@ ALIKE = {
 }  # fmt: skip
 # methods of PyTorch's Tensor that are missing here: `eager.core.missing` says why
 MISSING_METHODS = (
-    "as_subclass chalf dequantize grad_dtype hash_tensor index int_repr ipu is_distributed is_maia is_mtia "
+    "chalf dequantize grad_dtype hash_tensor index int_repr ipu is_distributed is_maia is_mtia "
     "is_shared module_load mtia name q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
     "q_zero_point qscheme record_stream reinforce resize resize_as share_memory_ storage_type to_mkldnn "
     "to_padded_tensor volatile "
 )
 SUBMODULES = frozenset(
     "_C __config__ _dynamo _higher_order_ops _tensor_str accelerator amp autograd backends compiler cpu cuda "
-    "distributed distributions fft func fx hub jit library linalg masked mps multiprocessing nn optim overrides "
+    "distributed distributions fft func fx hub jit library linalg masked mps multiprocessing nn onnx optim overrides "
     "profiler random return_types signal sparse special testing types utils version xpu".split()
 )  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.dtypes import BY_NUMPY
+from eager.core.homes import is_ours
 from eager.core.interpreter import current_interpreter
 from eager.core.meta import is_meta
 from eager.core.placed import is_placed
@@ -78,7 +79,7 @@ def printoptions(**changes: Any) -> Iterator[None]:
 
 def tensor_text(t: Tensor) -> str:
     """What `repr(t)` shows. A traced tensor shows its type alone, unless a program may depend on the text."""
-    prefix = "tensor("
+    prefix = "tensor(" if is_ours(type(t).__module__) else f"{type(t).__name__}("
     data = t._d
     if is_placed(t) and (mesh := t.device.mesh) is not None:
         local, placements = tensor_text(Tensor._wrap(data.local())), mesh._placements(data.dims)

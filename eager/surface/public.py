@@ -58,7 +58,7 @@ def _in_place(name: str) -> Callable[..., Any]:
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
         return getattr(input, name)(*args, **kwargs)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     method = getattr(Tensor, name)
     function.__doc__ = f"`input.{name}(...)`. {method.__doc__} As `torch.{name}`."
     function.__signature__ = signature_of(method, "input")  # type: ignore[attr-defined]

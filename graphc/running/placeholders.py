@@ -11,21 +11,27 @@ from types import ModuleType
 from typing import Any, NoReturn, final
 
 MODULES = {  # package -> the modules of it
-    "distributed": "optim",
+    "": "ao",
+    "ao": "nn quantization",
+    "ao.nn": "intrinsic quantized",
+    "ao.quantization": "qconfig quantize_fx",
+    "distributed": "algorithms optim",
     "distributed.algorithms": "_checkpoint ddp_comm_hooks join model_averaging",
     "distributed.algorithms._checkpoint": "checkpoint_wrapper",
     "distributed.algorithms.model_averaging": "averagers",
     "distributed.checkpoint": "_consolidate_hf_safetensors default_planner filesystem format_utils hf_storage metadata "
     "optimizer planner state_dict_loader",
+    "fx": "graph_module",
+    "onnx": "operators symbolic_opset9 symbolic_opset10 symbolic_opset11 symbolic_opset12 symbolic_opset13 utils",
     "distributed.fsdp": "api fully_sharded_data_parallel sharded_grad_scaler wrap",
 }
 REFUSED = "torch.{}.{} is a placeholder, which libraries can import: what it does in PyTorch is not here."
 
 
 def known(path: str) -> bool:
-    """Whether "distributed.optim" is one of them, or a package that has only such ones."""
+    """Whether "distributed.optim" is one of them."""
     package, _, name = path.rpartition(".")
-    return name in MODULES.get(package, "").split() or path == "distributed.algorithms"
+    return name in MODULES.get(package, "").split()
 
 
 @final

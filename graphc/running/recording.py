@@ -77,7 +77,8 @@ def _leaves(name: str, value: Any, around: tuple[int, ...]) -> Iterator[tuple[st
         yield name, array
     elif isinstance(value, (type, ModuleType)):
         return
-    elif callable(getattr(value, "state_dict", None)):
+    elif callable(getattr(value, "state_dict", None)) and not hasattr(value, "dataset"):
+        # loaders of data have a state here, and none in PyTorch
         yield from _leaves(name, value.state_dict(), around)
     elif isinstance(value, Mapping):
         for key, item in value.items():
@@ -99,6 +100,8 @@ def _array(value: Any) -> np.ndarray | None:
     elif callable(getattr(value, "detach", None)) and hasattr(value, "dtype"):
         tensor: Any = value
         tensor = tensor.detach()
+        if "strided" not in str(tensor.layout):
+            tensor = tensor.to_dense()
         # NumPy has no brain floats; float32 has all their values
         array = np.asarray(tensor.float() if "bfloat16" in str(tensor.dtype) else tensor)
     else:

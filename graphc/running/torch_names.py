@@ -30,7 +30,10 @@ _ELSEWHERE = {
     "distributed": "_composable",
     "distributed._composable": "fsdp",
     "distributed.tensor": "placement_types",
-    "": "_custom_ops _tensor types",
+    "onnx": "symbolic_helper",
+    "jit": "annotations",
+    "_dynamo": "utils",
+    "": "_custom_ops _tensor",
 }
 _OWNER = {
     "nn.modules": "nn",
@@ -98,9 +101,10 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         top, dot, rest = fullname.partition(".")
-        if top != NAME:
-            return None
         package, _, name = rest.rpartition(".")
+        # `from torch.nn import modules` asks for eager.nn.modules: the package's own name is that of eager
+        if (top == ENGINE and not placeholders.known(rest)) or top not in (NAME, ENGINE):
+            return None
         if name in _ELSEWHERE.get(package, "").split():
             owner = _OWNER.get(package, package)
             return ModuleSpec(fullname, _View(f"{ENGINE}.{owner}" if owner else ENGINE), is_package=rest in _ELSEWHERE)
@@ -125,10 +129,18 @@ class _Same(Loader):
         self._name = name
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = importlib.import_module(self._name)  # the import returns what stands there
+        sys.modules[module.__name__] = _opened(importlib.import_module(self._name))  # the import returns what is there
         # An import of what has been imported would write the module over a function of its name, as `scan.scan`'s.
         for name in [name for name in sys.modules if name.startswith(f"{self._name}.")]:
-            sys.modules.setdefault(module.__name__ + name.removeprefix(self._name), sys.modules[name])
+            sys.modules.setdefault(module.__name__ + name.removeprefix(self._name), _opened(sys.modules[name]))
+
+
+def _opened(module: ModuleType) -> ModuleType:
+    """A file here that is a package in PyTorch as a package: only those have modules."""
+    below = module.__name__.removeprefix(f"{ENGINE}.")
+    if below in _ELSEWHERE or below in placeholders.MODULES:
+        vars(module).setdefault("__path__", [])
+    return module
 
 
 @final

@@ -94,3 +94,40 @@ def test_a_function_keeps_its_name_from_the_module_that_has_it() -> None:
         from torch._higher_order_ops.scan import scan
 
         assert torch._higher_order_ops.scan is scan is eager._higher_order_ops.scan
+
+
+def test_what_torchvision_and_timm_import() -> None:
+    """Modules that are files of PyTorch alone, and names that exporters and compilers of theirs would use."""
+    with graphc.torch_names():
+        import torch
+        from torch._C import DisableTorchFunctionSubclass
+        from torch._dynamo.utils import is_compile_supported
+        from torch.ao.quantization import QuantStub
+        from torch.fx.graph_module import _copy_attr
+        from torch.jit.annotations import BroadcastingList2, List
+        from torch.onnx import symbolic_opset11
+        from torch.onnx.symbolic_helper import parse_args
+        from torch.types import _device, _dtype, _size
+
+        @parse_args("v", "f")
+        def symbolic(g: object, x: object) -> object:
+            return x
+
+        torch.onnx.register_custom_op_symbolic("mine::op", symbolic, 11)
+        with pytest.raises(NotImplementedError, match=r"torch\.onnx\.export: nothing is written for ONNX"):
+            torch.onnx.export(torch.nn.Linear(1, 1), torch.ones(1), "model.onnx")
+        for name in (QuantStub, _copy_attr, symbolic_opset11.unsqueeze):
+            with pytest.raises(NotImplementedError, match="is a placeholder"):
+                name()
+        with DisableTorchFunctionSubclass():
+            assert symbolic(None, 1) == 1 and not torch.onnx.is_in_onnx_export() and is_compile_supported("cpu")
+        assert (List.__origin__, BroadcastingList2, _dtype, _device) == (list, list, torch.dtype, torch.device)
+        assert _size and torch.nn.modules.instancenorm._InstanceNorm
+        assert torch.nn.modules.batchnorm.SyncBatchNorm is torch.nn.SyncBatchNorm
+
+
+def test_what_a_loader_and_a_sparse_tensor_are_compared_by() -> None:
+    loader = eager.utils.data.DataLoader([1, 2])
+    assert recording.leaves("loader", loader) == []
+    ((name, array),) = recording.leaves("a", eager.eye(2).to_sparse())
+    assert (name, array.tolist()) == ("a", [[1.0, 0.0], [0.0, 1.0]])

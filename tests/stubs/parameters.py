@@ -22,7 +22,7 @@ BY_NAME: dict[str, str] = {
     ),
     **dict.fromkeys("output_ratio scale_factor".split(), "float | Sequence[float] | None"),
     **dict.fromkeys("size_average reduce".split(), "bool | None"),
-    **dict.fromkeys("data obj ext_tensor pickle_module f tracker".split(), "Any"),
+    **dict.fromkeys("data obj ext_tensor pickle_module f tracker own".split(), "Any"),
     **dict.fromkeys("".split(), "Any"),
     **dict.fromkeys("ortho_iparams ortho_fparams ortho_bparams".split(), "dict[str, Any] | None"),
     **dict.fromkeys("rcond atol rtol tol".split(), "float | Tensor | None"),

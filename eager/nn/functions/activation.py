@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
@@ -46,6 +47,7 @@ def _one_node(name: str, input: Tensor, compute: Callable[[Tensor], Tensor], inp
     """
     if kernel is not None:
         check_real(input, kernel)
+    operands.shape(input)
     since = next(sequence)
     given = input
     if inplace and input._n is not None and grad_enabled():
@@ -96,7 +98,7 @@ def _gelu_by_tanh(x: Tensor) -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """input * sigmoid(input). As `torch.nn.functional.silu`."""
-    if input._d.dtype is not FLOAT32 and not is_inexact(input._dtype()):
+    if not is_inexact(operands.kind_of(input)):
         check_real(input, "silu_cpu")
     return _one_node("SiluBackward0", input, lambda x: E.mul(x, E.sigmoid(x)), inplace)
 
@@ -262,7 +264,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """`input` limited to [min_val, max_val]. As `torch.nn.functional.hardtanh`."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    dtype = input._dtype()
+    dtype = operands.kind_of(input)
     if not is_inexact(dtype):
         min_val, max_val = int(min_val), int(max_val)
         if dtype == BOOL:
@@ -328,9 +330,16 @@ def refused_along(name: str, dim: int, input: Tensor) -> NotImplementedError:
     return not_implemented(f"{name}_{last}kernel_impl", input)
 
 
+def _ndim(x: Any) -> int:
+    try:
+        return len(x._d.shape)
+    except AttributeError:
+        return x.dim()  # as PyTorch asks, in Python
+
+
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """exp(input) normalized to sum 1 along `dim`. As `torch.nn.functional.softmax`."""
-    dim = _dim_or_guess("softmax", dim, len(input._d.shape))
+    dim = _dim_or_guess("softmax", dim, _ndim(input))
     if dtype is None and not is_floating(input._dtype()):
         raise refused_along("softmax", dim, input)
     return _softmax(input, dim, dtype)
@@ -338,12 +347,12 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """softmax(-input). As `torch.nn.functional.softmin`."""
-    return _softmax(E.neg(input), _dim_or_guess("softmin", dim, len(input._d.shape)), dtype)
+    return _softmax(E.neg(input), _dim_or_guess("softmin", dim, _ndim(input)), dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """log(softmax(input)) along `dim`. As `torch.nn.functional.log_softmax`."""
-    dim = _dim_or_guess("log_softmax", dim, len(input._d.shape))
+    dim = _dim_or_guess("log_softmax", dim, _ndim(input))
     if dtype is None and not is_floating(input._dtype()):
         raise refused_along("log_softmax", dim, input)
     return _log_softmax(input, dim, dtype)
@@ -354,7 +363,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
     As `torch.nn.functional.gumbel_softmax` (Jang et al. 2016).
     """
-    clocks = exponential_(E.full(shape=tuple(logits._d.shape), value=0, dtype=logits._dtype()))
+    clocks = exponential_(E.full(shape=tuple(shape_of(logits, "empty_like")), value=0, dtype=logits._dtype()))
     soft = _softmax(E.div(E.add(logits, E.neg(E.log(clocks))), tau), dim)
     if not hard:
         return soft
@@ -373,7 +382,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def method(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return function(input, *args, **kwargs, inplace=True)
 
-    method.__name__ = f"{function.__name__}_"
+    method.__name__ = method.__qualname__ = f"{function.__name__}_"
     method.__doc__ = f"`{function.__name__}` in place. As `torch.nn.functional.{function.__name__}_`."
     method.__signature__ = signature_of(function, without="inplace")  # type: ignore[attr-defined]
     return method

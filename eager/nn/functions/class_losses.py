@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.interpreter import on_arrays
 from eager.core.placed import is_placed
 from eager.core.state import sequence
@@ -36,7 +37,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     shape = shape_of(input, "cross_entropy_loss")
     reduction = chosen_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
-    probabilities = target._d.shape == shape
+    probabilities = shape_of(target, "cross_entropy_loss", "target", 2) == shape
     _check_weight(weight, shape, "cross_entropy: " if probabilities else "")
     axis = 0 if len(shape) == 1 else 1
     if not 0.0 <= label_smoothing <= 1.0:
@@ -90,7 +91,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 
 def _check_weight(weight: Tensor | None, shape: tuple[int, ...], where: str = "") -> None:
     classes = shape[0] if len(shape) == 1 else shape[1] if shape else 1
-    if weight is not None and tuple(weight._d.shape) != (classes,):
+    if weight is not None and tuple(operands.shape(weight)) != (classes,):
         if len(shape) > 2 and not where:
             raise RuntimeError("weight tensor should be defined either for all or no classes")
         raise RuntimeError(
@@ -137,7 +138,7 @@ def _nll(logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, reduc
 def _nll_of_classes(
     logs: Tensor, target: Tensor, weight: Tensor | None, ignore: int, reduction: str, smoothing: float
 ) -> Tensor:
-    shape, at = logs._d.shape, target._d.shape
+    shape, at = logs._d.shape, shape_of(target, "nll_loss_nd", "target", 2)
     axis = 0 if len(shape) == 1 else 1
     if len(shape) == 1 and at == (1,):
         target, at = E.reshape(target, shape=()), ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from eager.core import operands
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
@@ -60,7 +61,7 @@ def _check_operands(name: str, rank: int, input: Tensor, weight: Tensor, bias: T
             f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: "
             f"{list(shape)}"
         )
-    if bias is not None and bias._dtype() != input._dtype() and "transpose" not in name:
+    if bias is not None and operands.kind_of(bias) != input._dtype() and "transpose" not in name:
         kinds = c_name(input._dtype()), c_name(bias._dtype())
         raise RuntimeError("Input type ({}) and bias type ({}) should be the same".format(*kinds))
     if len(sizes) < 3:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
 from eager.engine.language import E
@@ -42,7 +43,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     if bias is None:
         result = E.matmul(input, transposed)
         return result if ndim == 2 or len(shape) != 2 else named(result, PRODUCTS[ndim > 2])
-    if bias._d.dtype is not weight._d.dtype or len(shape) != 2 or bias._d.shape != shape[:1]:
+    if operands.shape(bias) != shape[:1] or bias._d.dtype is not weight._d.dtype or len(shape) != 2:
         if ndim != 2 and len(bias._d.shape) != 1:
             return _plus(E.matmul(input, transposed), bias)
         _check_bias(input, weight, bias)
@@ -90,7 +91,7 @@ def _bilinear(input1: Tensor, input2: Tensor, weight: Tensor) -> Tensor:
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x^T W y + bias for inputs (*, n) and (*, m) and weight (out, n, m). As `torch.nn.functional.bilinear`."""
-    a, b, w = tuple(input1._d.shape), tuple(input2._d.shape), tuple(weight._d.shape)
+    a, b, w = map(tuple, map(operands.shape, (input1, input2, weight)))
     for axis in (1, 2):
         axis_of(axis, len(w))
     if not a or not b:

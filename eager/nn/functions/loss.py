@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.interpreter import on_arrays
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
@@ -123,7 +124,7 @@ def divergence(input: Tensor, target: Tensor, reduction: str, log_target: bool) 
     if reduction != "batchmean":
         check_reduction(reduction)
     for t in (input, target):
-        if not is_floating(t._dtype()):
+        if not is_floating(operands.kind_of(t)):
             kind = "Complex" if is_inexact(t._dtype()) else "Integral"
             raise RuntimeError(f"kl_div: {kind} inputs not supported.")
     if log_target:
@@ -191,7 +192,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
 
     Raises ValueError for sizes that differ, RuntimeError for an input or target outside [0, 1].
     """
-    if input._d.shape != target._d.shape:
+    if input._d.shape != operands.size(target):
         raise ValueError(
             f"Using a target size (torch.Size({list(target._d.shape)})) that is different to the input size "
             f"(torch.Size({list(input._d.shape)})) is deprecated. Please ensure they have the same size."
@@ -199,7 +200,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     reduction = chosen_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
     if weight is not None:
-        _check_broadcasts(tuple(weight._d.shape), tuple(target._d.shape))
+        _check_broadcasts(tuple(operands.size(weight)), tuple(target._d.shape))
     if target._dtype() != input._dtype():
         raise RuntimeError(f"Found dtype {torch_name(target._dtype())} but expected {torch_name(input._dtype())}")
     check_real(input, "binary_cross_entropy")
@@ -242,7 +243,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
                                      size_average: Any = None, reduce: Any = None, reduction: str = "mean",
                                      pos_weight: Tensor | None = None) -> Tensor:  # fmt: skip
     """The binary cross entropy of sigmoid(input), without overflow. As in PyTorch. ValueError for sizes that differ."""
-    if input._d.shape != target._d.shape:
+    if input._d.shape != operands.size(target):
         raise ValueError(
             f"Target size (torch.Size({list(target._d.shape)})) must be the same as input size "
             f"(torch.Size({list(input._d.shape)}))"

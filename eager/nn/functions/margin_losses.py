@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
 from eager.engine.language import E
@@ -47,7 +48,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
                         reduce: Any = None, reduction: str = "mean") -> Tensor:  # fmt: skip
     """max(0, -target * (input1 - input2) + margin). As `torch.nn.functional.margin_ranking_loss`."""
     reduction = chosen_reduction(size_average, reduce, reduction)
-    if not len(input1._d.shape) == len(input2._d.shape) == len(target._d.shape):
+    if not len(input1._d.shape) == len(input2._d.shape) == len(operands.shape(target)):
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{input1.shape}, input2: {input2.shape}, target: {target.shape} "
@@ -59,7 +60,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
                           reduce: Any = None, reduction: str = "mean") -> Tensor:  # fmt: skip
     """1 - cos where target is 1, max(0, cos - margin) where it is -1. As in PyTorch."""
     reduction = chosen_reduction(size_average, reduce, reduction)
-    ndim = len(target._d.shape)
+    ndim = len(operands.shape(target))
     if ndim not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     expected = ndim + 1
@@ -85,7 +86,7 @@ def _check_margin(margin: float) -> None:
 
 
 def _check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
-    a, p, n = (len(x._d.shape) for x in (anchor, positive, negative))
+    a, p, n = (len(operands.shape(x)) for x in (anchor, positive, negative))
     if not a == p == n:
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
@@ -196,7 +197,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
             raise ValueError("weight must be one-dimensional")
         if weight._d.shape[0] != classes:
             raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight._d.shape)}")
-    if tuple(target._d.shape) != (n,) and (len(shape) == 2 or target._d.shape):
+    if tuple(operands.shape(target)) != (n,) and (len(shape) == 2 or target._d.shape):
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
             f"size). Expected target size [{n}], but got {list(target._d.shape)}. Input has shape {list(shape)}."
@@ -225,7 +226,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     shape = tuple(shape_of(input, "multilabel_margin_loss"))
     _check_rows(input)
     line = len(shape) < 2 and len(target._d.shape) < 2 and math.prod(shape) == math.prod(target._d.shape)
-    if tuple(target._d.shape) != shape and not line:
+    if tuple(operands.shape(target)) != shape and not line:
         raise RuntimeError(f"inconsistent target size: {list(target._d.shape)} for input of size: {list(shape)}")
     check_reduction(reduction)
     _check_dtypes(input, target, "multilabel_margin_loss_forward_out_frame")

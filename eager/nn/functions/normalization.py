@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from eager.core import operands
 from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
 from eager.engine.inplace import assign
@@ -59,7 +60,7 @@ def _last_dims(input: Tensor, normalized_shape: Any, weight: Tensor | None, bias
             "normalized_shape = []"
         )
     for what, operand in (("weight", weight), ("bias", bias)):
-        if operand is not None and tuple(operand._d.shape) != over:
+        if operand is not None and tuple(operands.shape(operand)) != over:
             raise RuntimeError(
                 f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
                 f"{list(operand._d.shape)} and normalized_shape = {list(over)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from eager.core import operands
 from eager.core.tensor import Tensor
 from eager.functional.naming import called
 from eager.nn.functions import (
@@ -121,7 +122,7 @@ rms_norm = normalization.rms_norm
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norms of the slices along `dim`, of all for -1; with ones for the other dims. As `torch.norm_except_dim`."""
-    ndim = len(v._d.shape)
+    ndim = len(operands.shape(v))
     if dim == -1:
         return v.norm(pow)  # type: ignore[attr-defined]
     axes = tuple(a for a in range(ndim) if a != dim % ndim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from eager.core import operands
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.arguments import ALL_AXES
@@ -45,6 +46,6 @@ def chosen_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
 
 def warn_of_sizes(input: Tensor, target: Tensor) -> None:
     """Warn of a target that broadcasts: it rarely is meant."""
-    if input._d.shape != target._d.shape:
+    if input._d.shape != operands.size(target):
         sizes = {"target": list(target._d.shape), "input": list(input._d.shape)}
         warnings.warn(SIZES.format(**sizes), UserWarning, stacklevel=4)

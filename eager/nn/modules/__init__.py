@@ -51,4 +51,9 @@ _FAMILIES = (
     images, lazy_layers, loss, normalization, padding, parameter_containers, pooling, rnn, transformer,
 )  # fmt: skip
 __all__ = [name for family in _FAMILIES for name in family.__all__]  # pyright: ignore[reportUnsupportedDunderAll]
+# what PyTorch has in other files
+channelshuffle = fold = pixelshuffle = upsampling = images
+distance = flatten = linear
+instancenorm = batchnorm
+vars(batchnorm)["SyncBatchNorm"] = SyncBatchNorm  # noqa: F405
 explain(__name__)
