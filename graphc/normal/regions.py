@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from graphc.ir import Builder, Graph, Node, rename
 from graphc.normal.bounds import BOUNDS, Bounds
 from graphc.normal.find import Region, regions_of
-from graphc.normal.gate import may_gain, may_start_gain
+from graphc.normal.gate import at_stake, may_gain, may_start_gain
 from graphc.normal.plan import Memory
 from graphc.normal.trial import Trial, Watch
 from graphc.normal.write import Writer, costs_of, lifted_below
@@ -55,8 +55,11 @@ def rewrite_regions(
         key = _key(region, nodes)
         if key not in alike:
             before = trial.price(region.members)
-            best = trial.best(region, before)
-            pays = best is not None and best[0] <= min(bounds.enough * before, before - least)
+            most = min(bounds.enough * before, before - least)
+            points = may_gain(region.members, nodes, users)
+            saved = trial.price(at_stake(points, region, nodes, users))
+            best = trial.best(region, before) if before - saved <= most else None
+            pays = best is not None and best[0] <= most
             alike[key] = (before, best[0], [region.members.index(id) for id in best[1]]) if best and pays else None
         known = alike[key]
         if known is not None:
