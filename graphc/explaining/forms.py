@@ -83,7 +83,7 @@ def hindered(graph: Graph, settings: Settings) -> list[Tried]:
         if not shared or not alone.roots:
             continue
         units = trial.price(region.members)
-        best = trial.best(alone, units)
+        best = trial.best(alone, bounds.hopeful * units)
         if best is not None and best[0] <= bounds.enough * units:
             found.append(forms.tried(alone, units, shared))
     return found

@@ -14,7 +14,7 @@ class Bounds(NamedTuple):
 
     enough   what a form may cost at most, as a share of the cost as written
     worth    the share of the graph's cost that a region must have to be looked at, and that its form must save
-    hopeful  what a usual choice of atoms may cost at most, for others to be tried
+    hopeful  what a usual choice of atoms may cost at most, as a share, for others to be tried
     tries    choices of atoms for a region, beside the usual ones
     work     units of work of the whole search, beside `PER_NODE` for each node of the graph
     attempt  units of one choice of atoms, beside `PER_NODE` for each node of the region

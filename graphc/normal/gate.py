@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from graphc.ir import Node
 from graphc.ir.graph import INPUT
-from graphc.normal.lift import is_lifted
+from graphc.normal.find import Region
+from graphc.normal.lift import forms_of, is_lifted
 from graphc.ops import Op, Trait
 
 
@@ -25,6 +26,9 @@ def adds_up(node: Node) -> bool:
 def multiplies(node: Node) -> bool:
     """Whether a node adds up products."""
     return _multiplies(node.op)
+
+
+MOST_PARTS = 16  # of an array, that are looked for in others
 
 
 @functools.cache
@@ -54,8 +58,11 @@ class _Flow(NamedTuple):
     zeros      whether that is zeros, which stay what they are in a product
     outer      whether it is larger than what it is made of: an outer product, arrays side by side, or a sum of some
     scaled     whether it is an array in memory times a smaller one: what a product reads and adds up at once
-    added      the most elements of a sum of arrays
+    added      the most elements of a sum of arrays, or of some side by side
     computed   whether anything is computed
+    composed   whether it is an array that is scaled, or added to one that has a structure
+    number     whether it is one number in every place, not zero
+    parts      the arrays that are added, scaled, or laid side by side
     """
 
     sums: frozenset[int] = frozenset()
@@ -65,24 +72,28 @@ class _Flow(NamedTuple):
     scaled: bool = False
     added: int = 0
     computed: bool = False
+    composed: bool = False
+    number: bool = False
+    parts: frozenset[int] = frozenset()
 
 
-_NOTHING = _Flow()
+def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> dict[int, bool]:
+    """The nodes of a region, whose members are given in order, with which it may cost less in another form.
 
-
-def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> bool:
-    """Whether the nodes of a region, in order, may cost less in another form."""
+    True: they may themselves; False: they are products that need not wait until what they read is put together.
+    """
     flows: dict[int, _Flow] = {}
-    pairs: set[frozenset[int]] = set()
+    factors: dict[frozenset[int], int] = {}  # that products multiply, and the product
+    found: dict[int, bool] = {}
 
     def flow(id: int) -> _Flow:
         if id not in flows:  # views of atoms, and numbers: few
             node = nodes[id]
             below = node.op.view or not node.inputs
-            flows[id] = _NOTHING
+            flows[id] = _Flow(parts=frozenset([_base(id, nodes)]))
             if below and is_lifted(node, nodes):
-                found = [flow(i) for i in node.inputs]
-                flows[id] = _through(node, nodes, found, _sums(found))
+                given = [flow(i) for i in node.inputs]
+                flows[id] = _through(node, nodes, given, _sums(given))
         return flows[id]
 
     for id in members:
@@ -90,39 +101,73 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
         below = [flows.get(i) or flow(i) for i in node.inputs]
         sums = _sums(below)
         if adds_up(node):
+            itself = any(multiplies(nodes[k]) for k in sums)
             if multiplies(node):
-                helped = any(f.structure or f.added > 2 * node.size for f in below)
-            else:
-                helped = any(f.outer or f.scaled or f.zeros for f in below)
-            if helped or any(multiplies(nodes[k]) for k in sums):
-                return True
-            if multiplies(node):
-                if len(node.inputs) > 2:
-                    return True  # in one order or another
-                pair = frozenset([_base(i, nodes) for i in node.inputs])
-                if pair in pairs:
-                    return True
-                pairs.add(pair)
-            flows[id] = _Flow(frozenset([id]), computed=True)
+                itself = itself or any(f.structure for f in below) or _has_orders(node, nodes)
+                for pair in _pairs(below):
+                    twin = factors.setdefault(pair, id)
+                    if twin != id:
+                        found[twin] = itself = True
+                if itself or any(f.composed for f in below) or sum([f.added for f in below]) > 2 * node.size:
+                    found[id] = itself
+            elif itself or any(f.outer or f.scaled or f.zeros for f in below):
+                found[id] = True
+            flows[id] = _Flow(frozenset([id]), computed=True, parts=frozenset([id]))
             continue
-        if (
-            node.op.view
-            and below[0].computed
-            and node.size < nodes[node.inputs[0]].size
-            and _parts_only(node.inputs[0], nodes, users)
-        ):
-            return True
-        joins = _joins(node)
-        if joins and len(node.inputs) > 2 and len({_base(i, nodes) for i in node.inputs}) == 1:
-            return True  # pieces of one array, perhaps in its order
-        several = len(node.inputs) > 1
-        if several and (node.op.pointwise or joins) and all(f.outer for f in below):
-            return True
+        joins, several = _joins(node), len(node.inputs) > 1
         adds = several and not node.op.bilinear and (node.op.pointwise or joins)
-        if adds and _have_a_common_factor([f.sums for f in below], nodes):
-            return True
+        if (
+            (
+                node.op.view
+                and below[0].computed
+                and node.size < nodes[node.inputs[0]].size
+                and _parts_only(node.inputs[0], nodes, users)
+            )
+            # pieces of one array, perhaps in its order
+            or (joins and len(node.inputs) > 2 and _alike(node, nodes))
+            or (several and (node.op.pointwise or joins) and all(f.outer for f in below))
+            or (adds and _have_a_common_factor([f.sums for f in below], nodes))
+        ):
+            found[id] = True
         flows[id] = _through(node, nodes, below, sums)
-    return False
+    return found
+
+
+def _pairs(below: Sequence[_Flow]) -> list[frozenset[int]]:
+    """What a product multiplies with each other, if it is written for the parts of its operands."""
+    several = itertools.combinations(below, 2)
+    pairs = itertools.chain.from_iterable([itertools.product(a.parts, b.parts) for a, b in several])
+    return [frozenset(pair) for pair in pairs]
+
+
+def _alike(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether all operands show one array."""
+    return len({_base(i, nodes) for i in node.inputs}) == 1
+
+
+def at_stake(
+    points: Mapping[int, bool], region: Region, nodes: Mapping[int, Node], users: Mapping[int, list[int]]
+) -> list[int]:
+    """The members of a region that there may be less of: no form saves more than these cost.
+
+    points: what `may_gain` finds. What something else reads as well is computed for that.
+    """
+    found: list[int] = []
+    alone = set(points)
+    roots = frozenset(region.roots)
+    for id in reversed(region.members):
+        if points.get(id, id not in roots and alone.issuperset(users[id])):
+            found.append(id)
+            alone.add(id)
+    return found
+
+
+def _has_orders(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether a node multiplies more than two arrays with each other."""
+    if len(node.inputs) < 3:
+        return False
+    form = forms_of({node.id: node}, nodes)[node.id]
+    return any(len(term.factors) > 2 for term in form.terms)
 
 
 def _sums(below: Sequence[_Flow]) -> frozenset[int]:
@@ -138,38 +183,58 @@ def _joins(node: Node) -> bool:
 
 def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow], sums: frozenset[int]) -> _Flow:
     """What is above a node that adds nothing up, but has `sums` below it."""
+    own = frozenset([node.id])
     if not node.inputs:
-        return _Flow(structure=node.size > 1, zeros=node.size > 1)
+        one_number = node.size > 1 and _is_one_number(node, nodes)
+        return _Flow(structure=node.size > 1, zeros=node.size > 1 and not one_number, number=one_number, parts=own)
     op = node.op
     if len(below) == 1 and op.pointwise:
         return below[0] if below[0].computed else below[0]._replace(computed=True)
-    sizes = [nodes[i].size for i in node.inputs]
+    sizes = [1 if f.number else nodes[i].size for f, i in zip(below, node.inputs, strict=True)]
+    parts = below[0].parts.union(*[f.parts for f in below[1:]])
+    many = len(parts) > MOST_PARTS
     found = _Flow(
         sums,
-        any(f.structure for f in below),
+        many or any(f.structure and not (f.number and op.bilinear) for f in below),
         any(f.zeros for f in below),
         any(f.outer for f in below),
         len(below) == 1 and below[0].scaled,
         max(f.added for f in below),
         not op.view or any(f.computed for f in below),
+        any(f.composed for f in below),
+        False,
+        frozenset() if many else parts,
     )
     if not op.pointwise:
         larger = node.size > sum(sizes)
         zeros = found.zeros or (larger and not op.view)
-        joins = _joins(node)
-        return found._replace(structure=found.structure or larger or joins, zeros=zeros, outer=found.outer or joins)
+        if _joins(node):
+            again = len({_base(i, nodes) for i in node.inputs}) < len(node.inputs)
+            structure = found.structure or larger or again
+            return found._replace(structure=structure, zeros=zeros, outer=True, added=max(found.added, node.size))
+        return found._replace(structure=found.structure or larger, zeros=zeros)
     if not op.bilinear:
         doubled = len({*node.inputs}) < len(node.inputs)  # x + x is x, scaled
-        return found._replace(added=max(found.added, node.size), structure=found.structure or doubled)
+        composed = found.composed or doubled or found.structure
+        # of a sum with an array of no structure, a product is no less than the one with that
+        structure = many or all(f.structure or n < node.size for f, n in zip(below, sizes, strict=True))
+        return found._replace(added=max(found.added, node.size), composed=composed, structure=structure)
     if max(sizes) < node.size:
-        return found._replace(structure=True, outer=True)
+        return found._replace(structure=True, outer=True, parts=own)
     if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it, but by an outer product
         kept = found.zeros or found.outer
-        own = sums if all(f.sums for f in below) else frozenset[int]()
-        return _Flow(own, kept, found.zeros, found.outer, computed=True)
+        above = sums if all(f.sums for f in below) else frozenset[int]()
+        return _Flow(above, kept, found.zeros, found.outer, computed=True, parts=own)
     place = sizes.index(max(sizes))
     there = _is_there(node.inputs[place], nodes)
-    return found._replace(structure=found.structure or there, scaled=there or below[place].scaled)
+    scaled, composed = there or below[place].scaled, there or found.composed
+    return found._replace(scaled=scaled, composed=composed, parts=below[place].parts)
+
+
+def _is_one_number(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether an array that reads none has one number, that is not zero, in every place."""
+    terms = forms_of({node.id: node}, nodes)[node.id].terms
+    return len(terms) == 1 and not terms[0].factors and terms[0].elements() == node.size and bool(terms[0].coefficient)
 
 
 def _base(id: int, nodes: Mapping[int, Node]) -> int:

@@ -7,13 +7,13 @@ roots together; the cheapest is taken if it saves enough.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphc.ir import Builder, Graph, Node, rename
 from graphc.normal.bounds import BOUNDS, Bounds
 from graphc.normal.find import Region, regions_of
-from graphc.normal.gate import may_gain, may_start_gain
+from graphc.normal.gate import at_stake, may_gain, may_start_gain
 from graphc.normal.plan import Memory
 from graphc.normal.trial import Trial, Watch
 from graphc.normal.write import Writer, costs_of, lifted_below
@@ -47,32 +47,59 @@ def rewrite_regions(
     trial = Trial(graph, users, bounds, watch)
     chosen: dict[int, tuple[Region, frozenset[int]]] = {}
     found: list[Rewritten] = []
-    # what is known of a region like this one: its costs, and its atoms' places among the members
-    alike: dict[Any, tuple[float, float, list[int]] | None] = {}
-    for region in regions:
+    # what is known of a region like this one: its costs, and the places among its members of those written anew and of
+    # their atoms
+    alike: dict[Any, tuple[float, float, list[int], list[int]] | None] = {}
+    for region, points in regions.items():
         if sum([node_cost(nodes[id], nodes) for id in region.members]) < least:
             continue
         key = _key(region, nodes)
         if key not in alike:
+            alike[key] = None
             before = trial.price(region.members)
-            best = trial.best(region, before)
-            pays = best is not None and best[0] <= min(bounds.enough * before, before - least)
-            alike[key] = (before, best[0], [region.members.index(id) for id in best[1]]) if best and pays else None
+            enough = max(before - bounds.enough * before, least)  # to be saved
+            if trial.price(at_stake(points, region, nodes, users)) >= enough:
+                part = _up_to(points, region, nodes, users)
+                own = trial.price(part.members)
+                best = trial.best(part, own - (1 - bounds.hopeful) * before)
+                if best is not None and best[0] <= own - enough:
+                    place = {id: k for k, id in enumerate(region.members)}
+                    members, atoms = ([place[id] for id in ids] for ids in (part.members, best[1]))
+                    alike[key] = before, before - own + best[0], members, atoms
         known = alike[key]
         if known is not None:
-            before, after, places = known
-            chosen.update(dict.fromkeys(region.roots, (region, frozenset([region.members[k] for k in places]))))
+            before, after, members, atoms = known
+            part = _part(region, [region.members[k] for k in members], users)
+            chosen.update(dict.fromkeys(part.roots, (part, frozenset([region.members[k] for k in atoms]))))
             where = max(region.members, key=lambda id: node_cost(nodes[id], nodes))
             found.append(Rewritten(nodes[where].where, before, after))
     return (_rewritten(graph, chosen, users) if found else graph), found
 
 
-def promising(graph: Graph, users: Mapping[int, list[int]]) -> list[Region]:
-    """The regions that may have cheaper forms."""
+def promising(graph: Graph, users: Mapping[int, list[int]]) -> dict[Region, dict[int, bool]]:
+    """The regions that may have cheaper forms, and the nodes with which: see `may_gain`."""
     nodes = graph.nodes
     seeds = {id for id, node in nodes.items() if may_start_gain(node, nodes)}
     found = regions_of(graph, users, seeds) if seeds else []
-    return [region for region in found if may_gain(region.members, nodes, users)]
+    points = [may_gain(region.members, nodes, users) for region in found]
+    return {region: own for region, own in zip(found, points, strict=True) if own}
+
+
+def _up_to(
+    points: Collection[int], region: Region, nodes: Mapping[int, Node], users: Mapping[int, list[int]]
+) -> Region:
+    """The part of a region that its nodes `points` are computed from: what is above stays as it is."""
+    below = set(points)
+    for id in reversed(region.members):
+        if id in below:
+            below.update(nodes[id].inputs)
+    return _part(region, [id for id in region.members if id in below], users)
+
+
+def _part(region: Region, members: Sequence[int], users: Mapping[int, list[int]]) -> Region:
+    above = frozenset(region.members).difference(members)
+    roots = frozenset(region.roots)
+    return Region(tuple(members), tuple([id for id in members if id in roots or not above.isdisjoint(users[id])]))
 
 
 def _key(region: Region, nodes: Mapping[int, Node]) -> Any:

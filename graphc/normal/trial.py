@@ -33,8 +33,8 @@ class Trial:
         self._memory = Memory(bounds.work + PER_NODE * len(graph))
         self._narrow: dict[int, bool] = {}
 
-    def best(self, region: Region, before: float) -> tuple[float, frozenset[int]] | None:
-        """The cheapest choice, and what it costs."""
+    def best(self, region: Region, hopeful: float) -> tuple[float, frozenset[int]] | None:
+        """The cheapest choice, and what it costs. hopeful: what a usual one may cost, for others to be tried"""
         shared, sums, narrow = self._candidates(region)
         found: tuple[float, frozenset[int]] | None = None
         tried: set[frozenset[int]] = set()
@@ -58,7 +58,7 @@ class Trial:
         usual = shared, narrow, frozenset[int](), shared & narrow, shared | sums, sums, shared - sums | narrow, factors
         for atoms in usual:
             attempt(atoms)
-        if found is None or found[0] > self._bounds.hopeful * before:
+        if found is None or found[0] > hopeful:
             return found
         own = [id for id in reversed(region.members) if id in shared | sums][: self._bounds.tries]
         for id in own:
