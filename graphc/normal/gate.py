@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from graphc.ir import Node
 from graphc.ir.graph import INPUT
-from graphc.normal.find import Region
 from graphc.normal.lift import forms_of, is_lifted
 from graphc.ops import Op, Trait
 
@@ -143,23 +142,6 @@ def _pairs(below: Sequence[_Flow]) -> list[frozenset[int]]:
 def _alike(node: Node, nodes: Mapping[int, Node]) -> bool:
     """Whether all operands show one array."""
     return len({_base(i, nodes) for i in node.inputs}) == 1
-
-
-def at_stake(
-    points: Mapping[int, bool], region: Region, nodes: Mapping[int, Node], users: Mapping[int, list[int]]
-) -> list[int]:
-    """The members of a region that there may be less of: no form saves more than these cost.
-
-    points: what `may_gain` finds. What something else reads as well is computed for that.
-    """
-    found: list[int] = []
-    alone = set(points)
-    roots = frozenset(region.roots)
-    for id in reversed(region.members):
-        if points.get(id, id not in roots and alone.issuperset(users[id])):
-            found.append(id)
-            alone.add(id)
-    return found
 
 
 def _has_orders(node: Node, nodes: Mapping[int, Node]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from graphc.ir import Builder, Graph, Node, rename
 from graphc.normal.bounds import BOUNDS, Bounds
 from graphc.normal.find import Region, regions_of
-from graphc.normal.gate import at_stake, may_gain, may_start_gain
+from graphc.normal.gate import may_gain, may_start_gain
 from graphc.normal.plan import Memory
 from graphc.normal.trial import Trial, Watch
 from graphc.normal.write import Writer, costs_of, lifted_below
@@ -58,7 +58,7 @@ def rewrite_regions(
             alike[key] = None
             before = trial.price(region.members)
             enough = max(before - bounds.enough * before, least)  # to be saved
-            if trial.price(at_stake(points, region, nodes, users)) >= enough:
+            if trial.price(_at_stake(points, region, nodes, users)) >= enough:
                 part = _up_to(points, region, nodes, users)
                 own = trial.price(part.members)
                 best = trial.best(part, own - (1 - bounds.hopeful) * before)
@@ -132,3 +132,20 @@ def _rewritten(
                 writer = writers[region.roots] = Writer(builder, graph.nodes, region, atoms, new, users, Memory())
             new[id] = writer.symbol(id).id
     return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+
+
+def _at_stake(
+    points: Mapping[int, bool], region: Region, nodes: Mapping[int, Node], users: Mapping[int, list[int]]
+) -> list[int]:
+    """The members of a region that there may be less of: no form saves more than these cost.
+
+    points: what `may_gain` finds. What something else reads as well is computed for that.
+    """
+    found: list[int] = []
+    alone = set(points)
+    roots = frozenset(region.roots)
+    for id in reversed(region.members):
+        if points.get(id, id not in roots and alone.issuperset(users[id])):
+            found.append(id)
+            alone.add(id)
+    return found

@@ -40,6 +40,7 @@ _SHAPE = "they decide on the shape"
 # (start of the call, part of the operands, why): a program for the values of up to 64 elements, or for the size that
 # they give, traced anew for others
 BY_VALUE: tuple[tuple[str, str, str], ...] = (
+    ("t.histc(x, 1)", "", "they decide on the bins, where no range is given"),
     ("t.bincount(x", "", _SHAPE),
     ("t.unique(x", "", _SHAPE),
     ("t.unique_consecutive(x", "", _SHAPE),
