@@ -35,6 +35,7 @@ _WANTED: Mapping[str, Any] = {
     "xla_backend_optimization_level": 0,
     "xla_cpu_use_fusion_emitters": False,  # until JAX 0.10
     "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_parallel_codegen_split_count": 1,
 }
 OPTIONS: Mapping[str, Any] = {name: value for name, value in _WANTED.items() if _known(name, value)}
 FLAGS = " ".join(f"--{name}={str(value).lower()}" for name, value in OPTIONS.items())  # for XLA_FLAGS

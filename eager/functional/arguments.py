@@ -79,9 +79,9 @@ def axes_of(dim: Any, ndim: int, keepdim: Any = False) -> Axes:
     if dim.__class__ is int:
         axis = axis_of(dim, ndim)
         return (axis,) if ndim else ()
-    if not isinstance(dim, Sequence) or isinstance(dim, str):
+    if isinstance(dim, str) or not isinstance(dim, Sequence):
         try:
-            return axes_of(operator.index(dim), ndim)
+            return axes_of(operator.index(dim), ndim)  # type: ignore[arg-type]  # a str raises, too
         except TypeError:
             raise operands.not_of_kind(dim, "tuple of ints") from None
     if not dim:

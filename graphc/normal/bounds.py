@@ -18,6 +18,8 @@ class Bounds(NamedTuple):
     tries    choices of atoms for a region, beside the usual ones
     work     units of work of the whole search, beside `PER_NODE` for each node of the graph
     attempt  units of one choice of atoms, beside `PER_NODE` for each node of the region
+    region   units of all choices for a region, beside `per_operation` for each scalar operation that it costs: where
+             there is little to be saved, little is looked for
     """
 
     enough: float = 0.9
@@ -26,6 +28,8 @@ class Bounds(NamedTuple):
     tries: int = 12
     work: int = 160_000
     attempt: int = 100_000
+    region: int = 30_000
+    per_operation: float = 20.0
 
 
 # units of work, each some 0.3 us of a processor of 2021: a pair of subsets of factors that is compared, and
@@ -37,4 +41,4 @@ LIFTED = 100  # a term of a node's form
 FACTORED = 60  # a term that may have a factor in common
 
 BOUNDS = Bounds()
-WIDER = Bounds(enough=0.99, worth=0.0, hopeful=1.0, tries=64, work=8_000_000, attempt=2_000_000)
+WIDER = Bounds(enough=0.99, worth=0.0, hopeful=1.0, tries=64, work=8_000_000, attempt=2_000_000, region=8_000_000)

@@ -104,7 +104,7 @@ class Memory:
             raise Exhausted
 
     @contextlib.contextmanager
-    def limited(self, units: int) -> Iterator[None]:
+    def limited(self, units: float) -> Iterator[None]:
         """A part of the work, which may take so many units."""
         self._until = self.left - units
         try:

@@ -36,17 +36,20 @@ class Trial:
     def best(self, region: Region, hopeful: float) -> tuple[float, frozenset[int]] | None:
         """The cheapest choice, and what it costs. hopeful: what a usual one may cost, for others to be tried"""
         shared, sums, narrow = self._candidates(region)
+        bounds, memory = self._bounds, self._memory
+        end = memory.left - bounds.region - bounds.per_operation * self.price(region.members)
+        most = bounds.attempt + PER_NODE * len(region.members)
         found: tuple[float, frozenset[int]] | None = None
         tried: set[frozenset[int]] = set()
 
         def attempt(atoms: frozenset[int]) -> None:
             nonlocal found
-            if atoms in tried or self._memory.left < 0:
+            if atoms in tried or memory.left < max(end, 0):
                 return
             tried.add(atoms)
             mark = self._builder.next_id
             try:
-                with self._memory.limited(self._bounds.attempt + PER_NODE * len(region.members)):
+                with memory.limited(min(most, memory.left - end)):
                     price = self._cost(region, atoms)
             except Exhausted:
                 price = None
@@ -60,7 +63,7 @@ class Trial:
             attempt(atoms)
         if found is None or found[0] > hopeful:
             return found
-        own = [id for id in reversed(region.members) if id in shared | sums][: self._bounds.tries]
+        own = [id for id in reversed(region.members) if id in shared | sums][: bounds.tries]
         for id in own:
             attempt(frozenset([id]))
         for id in own:

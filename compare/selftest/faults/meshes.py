@@ -203,7 +203,8 @@ FAULTS: tuple[Fault, ...] = (
     _fault("padding of uneven parts", wrapped(placed, "_split", _last_rows_lost), at.PLACING, _uneven),
     _fault("rows of a part in the place of those of all", wrapped(runtime, "read", _local_rows), at.VIEW, _viewed),
     _fault("a first part for the whole", wrapped(runtime, "fetch", _first_part), at.FETCH, _fetched),
-    _fault("a stale part of what a program is given", wrapped(MeshDevices, "put", _put_once), at.PLACING, _loss, COMPILED),
+    _fault("a stale part of what a program is given", wrapped(MeshDevices, "put", _put_once), at.PLACING, _loss,
+           COMPILED),
     _fault("a sum of copies", lambda: entry(OVERRIDES, "shard", _shard), at.PROGRAM, _moved, COMPILED,
            op="shard"),
 )  # fmt: skip

@@ -55,5 +55,5 @@ __all__ = [name for family in _FAMILIES for name in family.__all__]  # pyright: 
 channelshuffle = fold = pixelshuffle = upsampling = images
 distance = flatten = linear
 instancenorm = batchnorm
-vars(batchnorm)["SyncBatchNorm"] = SyncBatchNorm  # noqa: F405
+batchnorm.SyncBatchNorm = SyncBatchNorm  # type: ignore[attr-defined]  # noqa: F405
 explain(__name__)
