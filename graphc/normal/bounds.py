@@ -20,6 +20,7 @@ class Bounds(NamedTuple):
     attempt  units of one choice of atoms, beside `PER_NODE` for each node of the region
     region   units of all choices for a region, beside `per_operation` for each scalar operation that it costs: where
              there is little to be saved, little is looked for
+    unlikely  units of a region of which the gate expects nothing
     """
 
     enough: float = 0.9
@@ -30,6 +31,7 @@ class Bounds(NamedTuple):
     attempt: int = 100_000
     region: int = 30_000
     per_operation: float = 20.0
+    unlikely: int = 15_000
 
 
 # units of work, each some 0.3 us of a processor of 2021: a pair of subsets of factors that is compared, and

@@ -58,14 +58,19 @@ def rewrite_regions(
             alike[key] = None
             before = trial.price(region.members)
             enough = max(before - bounds.enough * before, least)  # to be saved
-            if trial.price(_at_stake(points, region, nodes, users)) >= enough:
-                part = _up_to(points, region, nodes, users)
-                own = trial.price(part.members)
-                best = trial.best(part, own - (1 - bounds.hopeful) * before)
-                if best is not None and best[0] <= own - enough:
-                    place = {id: k for k, id in enumerate(region.members)}
-                    members, atoms = ([place[id] for id in ids] for ids in (part.members, best[1]))
-                    alike[key] = before, before - own + best[0], members, atoms
+            likely = trial.price(_at_stake(points, region, nodes, users)) >= enough
+            part = _up_to(points, region, nodes, users) if likely else region
+            own = trial.price(part.members)
+            best = trial.best(part, own - (1 - bounds.hopeful) * before, likely)
+            if best is not None and best[0] <= own - enough:
+                after = before - own + best[0]
+                # what is above may be less in the same forms, or one with them
+                whole = trial.cost(region, best[1]) if part.members != region.members else None
+                if whole is not None and whole <= after:
+                    part, after = region, whole
+                place = {id: k for k, id in enumerate(region.members)}
+                members, atoms = ([place[id] for id in ids] for ids in (part.members, best[1]))
+                alike[key] = before, after, members, atoms
         known = alike[key]
         if known is not None:
             before, after, members, atoms = known

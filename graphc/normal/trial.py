@@ -33,12 +33,16 @@ class Trial:
         self._memory = Memory(bounds.work + PER_NODE * len(graph))
         self._narrow: dict[int, bool] = {}
 
-    def best(self, region: Region, hopeful: float) -> tuple[float, frozenset[int]] | None:
-        """The cheapest choice, and what it costs. hopeful: what a usual one may cost, for others to be tried"""
+    def best(self, region: Region, hopeful: float, likely: bool = True) -> tuple[float, frozenset[int]] | None:
+        """The cheapest choice, and what it costs.
+
+        hopeful: what a usual one may cost, for others to be tried; likely: whether much work is worth it
+        """
         shared, sums, narrow = self._candidates(region)
         bounds, memory = self._bounds, self._memory
-        end = memory.left - bounds.region - bounds.per_operation * self.price(region.members)
-        most = bounds.attempt + PER_NODE * len(region.members)
+        work = bounds.region + bounds.per_operation * self.price(region.members)
+        end = memory.left - (work if likely else min(work, bounds.unlikely))
+        most = self._most(region)
         found: tuple[float, frozenset[int]] | None = None
         tried: set[frozenset[int]] = set()
 
@@ -47,13 +51,7 @@ class Trial:
             if atoms in tried or memory.left < max(end, 0):
                 return
             tried.add(atoms)
-            mark = self._builder.next_id
-            try:
-                with memory.limited(min(most, memory.left - end)):
-                    price = self._cost(region, atoms)
-            except Exhausted:
-                price = None
-            self._builder.rollback(mark)
+            price = self.cost(region, atoms, min(most, memory.left - end))
             if price is not None and (found is None or price < found[0]):
                 found = price, atoms
 
@@ -69,6 +67,20 @@ class Trial:
         for id in own:
             attempt(found[1] ^ {id})
         return found
+
+    def _most(self, region: Region) -> float:
+        return self._bounds.attempt + PER_NODE * len(region.members)
+
+    def cost(self, region: Region, atoms: frozenset[int], most: float | None = None) -> float | None:
+        """What the region costs with these atoms; None if it stays as it is, or that takes more work than `most`."""
+        mark = self._builder.next_id
+        try:
+            with self._memory.limited(self._most(region) if most is None else most):
+                return self._cost(region, atoms)
+        except Exhausted:
+            return None
+        finally:
+            self._builder.rollback(mark)
 
     def price(self, some: Iterable[int]) -> float:
         """What these nodes cost that are there."""
@@ -112,7 +124,6 @@ class Trial:
         )
 
     def _cost(self, region: Region, atoms: frozenset[int]) -> float | None:
-        """What the region costs with these atoms; None if it stays as it is."""
         builder = self._builder
         mark = builder.next_id
         writer = Writer(builder, self._nodes, region, atoms, {}, self._users, self._memory)

@@ -115,7 +115,7 @@ def test_a_planner_that_plans_nothing_is_found(monkeypatch: pytest.MonkeyPatch):
 def test_a_wrong_coefficient_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(normal_form, "_exact", lambda value: value.item() + 1)
     doubled = make(
-        "scale", make("mm", make("mm", leaf("a", (96, 96)), leaf("b", (96, 96))), leaf("x", (96,))), parameters=(2,)
+        "mm", make("scale", make("mm", leaf("a", (96, 96)), leaf("b", (96, 96))), parameters=(2,)), leaf("x", (96,))
     )
     written, given = traced(doubled, 0, False)
     wrong = graphc.optimize(written)
