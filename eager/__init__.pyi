@@ -1945,7 +1945,7 @@ def source(op: Op | str, dtype: dtype | None = None) -> str:
 
     >>> import eager
     >>> print(eager.source("tanh").splitlines()[0])
-    def tanh_backward_ff(node, g, heap):
+    def tanh_input_ff(out, g, r):
     """
 
 sparse_bsc: layout

@@ -63,8 +63,8 @@ class _Watch:
         looks: list[tuple[Any, str, Callable[..., Any]]] = [
             (runtime(), "run", self._run), (runtime(), "alike", self._alike), (runtime(), "fetch", self._fetch),
             (runtime(), "read", self._read), (placed, "_split", self._split),
-            (immediate.Immediate, "random", self._random), (Executable, "_placed_into", self._program),
-            (Executable, "dispatch_anywhere", self._dispatched),
+            (immediate.Immediate, "random", self._random), (Executable, "_set_into", self._program),
+            (Executable, "_dispatch", self._dispatched), (Executable, "dispatch_anywhere", self._dispatched),
         ]  # fmt: skip
         with ExitStack() as stack:
             for owner, name, look in looks:

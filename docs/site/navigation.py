@@ -16,7 +16,7 @@ GUIDES = {
         "dtensor",
         "distributed",
     ],
-    "Compile": ["compile", "graphs", "facts", "optimizing", "memory", "sharding"],
+    "Compile": ["compile", "graphs", "facts", "optimizing", "memory", "large-steps", "sharding"],
     "Compare": ["compare", "verdicts", "benchmarks", "findings"],
     "Look up": ["ops", "extending"],
 }

@@ -101,7 +101,7 @@ def source(op: Op | str, dtype: Any = None) -> str:
 
     >>> import eager
     >>> print(eager.source("tanh").splitlines()[0])
-    def tanh_backward_ff(node, g, heap):
+    def tanh_input_ff(out, g, r):
     """
     found = OPS[op] if isinstance(op, str) else op
     module = double if dtype is not None and getattr(dtype, "numpy", dtype) == FLOAT64 else single

@@ -57,6 +57,8 @@ def _written(builder: Builder, form: Form, inputs: Sequence[int], node: Node) ->
     if found is None or found.aval != node.aval:
         builder.rollback(mark)
         return None
+    if node.op is _PUT and node.params["accumulate"]:  # to zeros: -0.0 becomes 0.0
+        return found + builder.language.full(shape=(), value=0, dtype=node.dtype)
     return found
 
 

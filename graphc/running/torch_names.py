@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import Distribution, DistributionFinder
 from os import PathLike
 from pathlib import Path
@@ -103,7 +103,9 @@ class _Finder(MetaPathFinder):
         top, dot, rest = fullname.partition(".")
         package, _, name = rest.rpartition(".")
         # `from torch.nn import modules` asks for eager.nn.modules: the package's own name is that of eager
-        if (top == ENGINE and not placeholders.known(rest)) or top not in (NAME, ENGINE):
+        if top == ENGINE and (not placeholders.known(rest) or PathFinder.find_spec(fullname, path) is not None):
+            return None
+        if top not in (NAME, ENGINE):
             return None
         if name in _ELSEWHERE.get(package, "").split():
             owner = _OWNER.get(package, package)

@@ -24,7 +24,7 @@ from tests.samples.recorder import FAMILIES, Sample, calls
 ASKS = set(
     "item allclose equal masked_select nonzero argwhere unique unique_consecutive one_hot bincount __setitem__ "
     "__getitem__ index_fill cross_entropy nll_loss linear_cross_entropy ctc_loss rrelu multinomial bernoulli "
-    "masked_scatter repeat_interleave poisson binomial histogramdd gather scatter scatter_add".split()
+    "masked_scatter repeat_interleave poisson binomial histogramdd histc gather scatter scatter_add".split()
 )
 # numbers of the device's generator
 RANDOM = set(

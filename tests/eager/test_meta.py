@@ -22,7 +22,7 @@ from tests.samples.operands import make
 NEED_VALUES = (
     "t.nonzero(", "t.argwhere(", "t.unique", "t.bincount(", "t.masked_select(", "F.one_hot(i)", "x[m", "x[:, m", "x[i]",
     "(lambda z: (z.__setitem__(m", "x.reshape(-1)[0].item()", "t.allclose(", "t.equal(", "F.ctc_loss(", "F.rrelu(",
-    "t.repeat_interleave(", "t.linalg.vander(", "t.histogramdd(",
+    "t.repeat_interleave(", "t.linalg.vander(", "t.histogramdd(", "t.histc(x, 1)",
 )  # fmt: skip
 NEED_MEMORY = ("t.as_strided", "t.slice_inverse(", "x.view(t.")
 ELSEWHERE = (

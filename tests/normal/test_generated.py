@@ -114,10 +114,10 @@ def test_a_planner_that_plans_nothing_is_found(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_wrong_coefficient_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(normal_form, "_exact", lambda value: value.item() + 1)
-    doubled = make(
-        "mm", make("scale", make("mm", leaf("a", (96, 96)), leaf("b", (96, 96))), parameters=(2,)), leaf("x", (96,))
-    )
-    written, given = traced(doubled, 0, False)
+    product = make("mm", leaf("a", (96, 96)), leaf("b", (96, 96)))
+    twice, thrice = (make("scale", product, parameters=(n,)) for n in (2, 3))
+    fivefold = make("mm", make("add", twice, thrice), leaf("x", (96,)))
+    written, given = traced(fivefold, 0, False)
     wrong = graphc.optimize(written)
     assert not agree(wrong, written, given)
     whole = [np.rint(abs(a) * 1000) for a in given]
