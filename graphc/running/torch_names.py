@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import Distribution, DistributionFinder
@@ -77,7 +77,7 @@ class TorchNames:
         if self._finder is not None:
             sys.meta_path.remove(self._finder)
             sys.path.remove(str(CHILDREN))
-            _take_out()
+            _forget_placeholders(_take_out())
             sys.modules.update(self._aside)
             self._finder = None
 
@@ -91,6 +91,15 @@ class TorchNames:
 def _take_out() -> dict[str, ModuleType]:
     """Remove the modules of that name from `sys.modules`, and return them."""
     return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == NAME}
+
+
+def _forget_placeholders(taken: Mapping[str, ModuleType]) -> None:
+    """Remove from eager what it has only while `torch` means `eager`. taken: the modules of that name."""
+    for name, module in taken.items():
+        if isinstance(module.__loader__, placeholders.Placeholders):
+            package, _, own = name.removeprefix(f"{NAME}.").rpartition(".")
+            sys.modules.pop(f"{ENGINE}.{name.removeprefix(f'{NAME}.')}", None)
+            vars(sys.modules.get(f"{ENGINE}.{package}" if package else ENGINE, module)).pop(own, None)
 
 
 @final
@@ -110,6 +119,8 @@ class _Finder(MetaPathFinder):
         if name in _ELSEWHERE.get(package, "").split():
             owner = _OWNER.get(package, package)
             return ModuleSpec(fullname, _View(f"{ENGINE}.{owner}" if owner else ENGINE), is_package=rest in _ELSEWHERE)
+        if placeholders.known(rest) and top == ENGINE:
+            return ModuleSpec(fullname, _Same(f"{NAME}.{rest}"), is_package=rest in placeholders.MODULES)
         if placeholders.known(rest):
             return ModuleSpec(fullname, placeholders.Placeholders(rest), is_package=rest in placeholders.MODULES)
         found = importlib.util.find_spec(ENGINE + dot + rest)
@@ -125,7 +136,7 @@ class _Finder(MetaPathFinder):
 
 @final
 class _Same(Loader):
-    """Makes `torch.nn` the very module `eager.nn`."""
+    """Makes `torch.nn` the very module `eager.nn`, and `eager.ao` the placeholder `torch.ao`."""
 
     def __init__(self, name: str):
         self._name = name

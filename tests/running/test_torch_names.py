@@ -10,6 +10,7 @@ import pytest
 
 import eager
 import graphc
+from eager.distributed.checkpoint import FileSystemWriter
 from graphc.running import recording
 
 
@@ -23,12 +24,18 @@ def test_the_block_ends_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None
 
         with graphc.torch_names():
             import torch.nn
+        from torch import ao
+        from torch.ao.nn import quantized
+        from torch.distributed.checkpoint import filesystem
+
+        assert ao.nn.quantized is quantized and filesystem.FileSystemWriter is FileSystemWriter  # no placeholder
         assert torch is eager and sys.modules["torch.nn"] is eager.nn
         assert version("torch") == eager.version.__version__
     assert {name: module for name, module in sys.modules.items() if name.startswith("torch")} == modules
     assert sys.modules["torch"] is real
     assert (sys.meta_path, sys.path) == (before, path)
     assert eager.nn.__spec__.name == eager.nn.__name__ == "eager.nn"
+    assert not any(name.startswith("eager.ao") for name in sys.modules) and "ao" not in vars(eager)
 
 
 def test_modules_of_pytorch_have_the_names_of_their_owners() -> None:
