@@ -6,6 +6,7 @@ import gc
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,15 @@ from tests import quick
 
 os.environ.setdefault("GRAPHC_CACHE", "0")  # tests leave nothing in the user's cache
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # which rounds as NumPy does; `make test-gpu` looks at other devices
+
+
+LONG = frozenset(Path(__file__).with_name("long.txt").read_text().splitlines())
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests of `long.txt` as deep."""
+    if item.nodeid in LONG:
+        item.add_marker(pytest.mark.deep)
 
 
 @pytest.hookimpl(trylast=True)
@@ -33,8 +43,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """What graphc compiles in a test marked `on_numpy` runs on NumPy, in one marked `quick_xla` it is compiled with
-    `tests.quick.OPTIONS`; with `GRAPHC_TEST_XLA=1` both have XLA's own options.
+    """What graphc compiles in a test is compiled with `tests.quick.OPTIONS`, in one marked `own_xla` with XLA's own
+    options, and in one marked `on_numpy` it runs on NumPy. With `GRAPHC_TEST_XLA=1` all have XLA's own options.
 
     A fixture that every test has would take longer than many a test.
     """
@@ -42,7 +52,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         if not os.environ.get("GRAPHC_TEST_XLA"):
             if item.get_closest_marker("on_numpy"):
                 patch.setattr("graphc.lowering.executable.Executable._compilation", quick.compilation)
-            if item.get_closest_marker("quick_xla"):
+            if not item.get_closest_marker("own_xla"):
                 patch.setattr("graphc.lowering.stages.PLAIN", quick.OPTIONS)
         return (yield)
 

@@ -158,7 +158,6 @@ def check_displayed(result: Displayed) -> None:
     assert "\x1b" not in whole
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_has_a_line_a_text_html_and_json(name: str):
     check_displayed(RESULTS[name]())
@@ -299,7 +298,6 @@ def test_graphs_programs_and_sessions_have_short_names():
 # --- explain of a function
 
 
-@pytest.mark.quick_xla
 def test_explain_of_a_function_has_fields():
     scale = [2.0]
     fast = graphc.compile(lambda x: x * scale[0] if x.sum() > 0 else -x)

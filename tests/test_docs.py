@@ -43,7 +43,6 @@ def missing_files(page: str) -> list[str]:
     return [name for name in FILE.findall(text_of(page)) if not (ROOT / name).exists()]
 
 
-@pytest.mark.quick_xla
 @pytest.mark.usefixtures("undeclared")
 @pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in text_of(page)])
 def test_examples_print_what_the_page_says(page: str):

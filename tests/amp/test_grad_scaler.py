@@ -65,7 +65,6 @@ def test_trajectory(unscale: bool):
         np.testing.assert_allclose(p, q, rtol=1e-6)
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize(("unscale", "lazy"), [(False, True), (True, False)])
 def test_both_modes(unscale: bool, lazy: bool):
     """A step that is skipped is another path of one function: the program is found by the data."""
@@ -76,7 +75,6 @@ def test_both_modes(unscale: bool, lazy: bool):
         np.testing.assert_allclose(compiled[2], mine[2], rtol=1e-6)
 
 
-@pytest.mark.quick_xla
 def test_a_skipped_step_of_a_model():
     """Its parameters lie in one array between calls: the trace of the other path computes with their values."""
 

@@ -78,7 +78,6 @@ def test_eager_rounds_once(name: str, dtype: Any):
     assert ulps(name, dtype, False) <= 1
 
 
-@pytest.mark.quick_xla
 @pytest.mark.deep
 @pytest.mark.parametrize("dtype", [eager.bfloat16, eager.float16], ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -110,7 +110,6 @@ def losses(t: Any, name: str, autocast: bool, compiled: bool = False) -> list[fl
     return found
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("autocast", [True, pytest.param(False, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("name", TASKS)
 def test_training(name: str, autocast: bool):
@@ -150,7 +149,6 @@ def guarded_losses(compiled: bool) -> list[float]:
     return [run(x / 0 if k == 4 else x).item() for k, x in enumerate(eager.randn(7, 16, 4))]
 
 
-@pytest.mark.quick_xla
 def test_a_branch_on_gradients():
     """Its parameters lie in one array between calls: the trace of the other path computes with their values."""
     np.testing.assert_allclose(guarded_losses(True), guarded_losses(False), rtol=1e-4)

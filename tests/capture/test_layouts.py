@@ -17,8 +17,6 @@ from graphc.ops.interpret import run_kernel, with_defaults
 from graphc.ops.strides import strides_of
 from tests.ops.cases import Case, each_case, every_case
 
-pytestmark = pytest.mark.quick_xla
-
 PROGRAMS = {
     "a view of an argument": lambda x: x.mT,
     "pointwise": lambda x: x.mT + 1,

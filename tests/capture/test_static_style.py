@@ -16,8 +16,6 @@ from eager.core.interpreter import IMMEDIATE, current_interpreter
 from eager.nn import functional as F
 from graphc.errors import CaptureError, GraphError
 
-pytestmark = pytest.mark.quick_xla
-
 
 def linear():
     """(x, t, w, b, loss) of a linear model."""

@@ -19,8 +19,6 @@ from graphc.autodiff.reverse import STRUCTURED
 from graphc.ir.structure import SWITCH
 from graphc.lowering.overrides import OVERRIDES
 
-pytestmark = pytest.mark.quick_xla
-
 
 def tensor(rng: np.random.Generator, *shape: int, grad: bool = True, dtype: Any = np.float32) -> Any:
     t = torch.from_numpy(rng.standard_normal(shape).astype(dtype))

@@ -13,8 +13,6 @@ import compare
 import eager as torch
 from compare.judging.tolerance import Verdict
 
-pytestmark = pytest.mark.quick_xla
-
 MODES = ("graph", "passes", "compiled", "jax.grad", "finite differences")
 Pair = Callable[[Any], tuple[Any, Any]]
 

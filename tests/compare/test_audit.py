@@ -18,8 +18,6 @@ from graphc.capture.state import environment
 from graphc.capture.state.places import Cell, DictItem, Place
 from graphc.compiling.signature import Signatures
 
-pytestmark = pytest.mark.quick_xla
-
 
 def bugs(report: Report) -> set[str]:
     """The ways of calling in which something is wrong."""

@@ -152,6 +152,7 @@ def test_the_interval_is_between_the_right_samples(n: int, rank: int):
     assert interval.median == (n + 1) / 2
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("n", [9, 31])
 def test_the_interval_has_the_median_in_it_as_often_as_it_says(n: int):
     samples = np.random.default_rng(0).lognormal(size=(2000, n))  # median 1, mean 1.65

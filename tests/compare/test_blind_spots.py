@@ -33,8 +33,6 @@ from graphc.ops import OPS
 from graphc.ops.rules import pointwise_float
 from graphc.ops.spec import Vjp
 
-pytestmark = pytest.mark.quick_xla
-
 
 def numbers(*shape: int, dtype: Any = np.float32) -> Any:
     return torch.from_numpy(np.random.default_rng(5).uniform(0.5, 1.5, shape).astype(dtype))
@@ -325,6 +323,7 @@ def model():
 """
 
 
+@pytest.mark.deep
 def test_a_minimized_script_declares_the_op(tmp_path: Path):
     model, small = tmp_path / "own_model.py", tmp_path / "small.py"
     model.write_text(_OWN)

@@ -17,8 +17,6 @@ from compare.command_line import main
 from compare.judging import opinions, tolerance
 from compare.judging.tolerance import Verdict
 
-pytestmark = pytest.mark.quick_xla
-
 MODES = ["graph", "jax.grad"]
 PROGRAM = """
 import eager as torch

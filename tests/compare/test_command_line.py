@@ -11,8 +11,6 @@ import pytest
 
 from compare.command_line import main
 
-pytestmark = pytest.mark.quick_xla
-
 PROGRAM = """
 import time
 import eager as torch

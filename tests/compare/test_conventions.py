@@ -12,8 +12,6 @@ import eager as torch
 from eager.engine.language import E
 from graphc.ops.spec import OPS, Op
 
-pytestmark = pytest.mark.quick_xla
-
 POINTS = -30.0, -2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, 30.0
 PAIRS = list(itertools.product((-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0), repeat=2))
 SHARE = "digamma", "logit", "trigamma", "xlogy"  # those that once were called bugs, and a pole like theirs

@@ -21,8 +21,6 @@ from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.rules import pointwise, pointwise_float
 
-pytestmark = pytest.mark.quick_xla
-
 Declare = Callable[..., Any]
 SOUND: dict[str, Any] = {"impl": "square", "rule": pointwise_float, "vjp": {"x": lambda F, g, x: g * (2 * x)}}
 QUICK = {"dtypes": [], "modes": ["graph", "compiled"]}
@@ -118,6 +116,7 @@ def test_mode_that_is_off():
     assert "argmax" not in wrong
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("mode", ["strict", "xla op by op"])
 def test_modes_that_are_not_run_by_default_agree(mode: str):
     assert mode not in [m.name for m in modes_named(None)]

@@ -17,8 +17,6 @@ from eager import nn
 from graphc.ops import OPS
 from graphc.ops.spec import Vjp
 
-pytestmark = pytest.mark.quick_xla
-
 MODE = ["finite differences"]
 
 

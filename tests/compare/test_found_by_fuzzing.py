@@ -16,8 +16,6 @@ from compare.declared.operations import check_ops
 from compare.judging.tolerance import Verdict
 from eager.engine.language import E
 
-pytestmark = pytest.mark.quick_xla
-
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_sigmoid_has_all_digits_where_it_is_small(dtype):

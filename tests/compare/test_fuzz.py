@@ -30,8 +30,6 @@ from graphc.lowering.overrides import OVERRIDES
 from graphc.ops.dtypes import FLOAT16, FLOAT32, bfloat16
 from graphc.ops.samples import Bools, Complexes, Definite, Floats, Ints, Regular
 
-pytestmark = pytest.mark.quick_xla
-
 
 def made(count: int, first: int = 0) -> tuple[list[Program], Coverage]:
     programs, coverage = [generate(first + k) for k in range(count)], Coverage()
@@ -182,6 +180,7 @@ def test_a_campaign_goes_on_where_it_stopped(monkeypatch, tmp_path):
         fuzz(1, resume=True, **{**settings, "corpus": tmp_path / "elsewhere"})
 
 
+@pytest.mark.deep
 def test_several_processes_find_what_one_does():
     one, two = (fuzz(6, seed=500, modes=["graph"], batch=2, without=KNOWN, workers=n) for n in (0, 2))
     assert (one.count, one.verdicts, one.coverage.pairs) == (two.count, two.verdicts, two.coverage.pairs)

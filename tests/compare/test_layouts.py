@@ -16,8 +16,6 @@ from compare.selftest.planting import declared
 from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT32
 
-pytestmark = pytest.mark.quick_xla
-
 PROGRAMS = [generate(number) for number in range(700, 780)]
 
 

@@ -26,8 +26,6 @@ from graphc.ops.rules import pointwise_float
 from graphc.rewrite import EXACT
 from tests.compare.planted import drops_scaling, sum_for_difference
 
-pytestmark = pytest.mark.quick_xla
-
 # the facade has a function of that name
 pipeline_module = importlib.import_module("graphc.passes.pipeline")
 

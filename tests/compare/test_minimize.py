@@ -30,8 +30,6 @@ from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.rules import pointwise_float
 
-pytestmark = pytest.mark.quick_xla
-
 # run at the start of a script: the fault is there too
 FAULT = """from graphc.lowering.overrides import OVERRIDES
 import jax.numpy as jnp
@@ -67,6 +65,7 @@ def values(program: Program) -> list[Any]:
     return [r.tolist() for r in program.function(*program.arguments())]
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("wrong_expm1")
 def test_a_wrong_lowering_is_one_op(tmp_path):
     found = compare.minimize(network, *operands(), modes=["graph", "compiled"])
@@ -103,6 +102,7 @@ def test_a_wrong_gradient_rule_is_one_op(declare):
     assert [i.requires_grad for i in found.program.inputs] == [True]
 
 
+@pytest.mark.deep
 def test_a_random_program_becomes_small():
     row, script = measured.measure("random cumsum 6")
     assert row.reproduced, row.note + script

@@ -108,7 +108,6 @@ def _together(calls: Sequence[OpCall]) -> Callable[..., tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("name", [name for name, op in OPS.items() if not op.structured])
-@pytest.mark.quick_xla
 def test_every_op_means_the_same_compiled(name: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("compare.cases.call.SINGLY", 0)  # the samples have no inputs in common
     calls = [call_of(OPS[name], sample, rng, FLOAT32) for sample in samples_of(OPS[name])]

@@ -32,8 +32,6 @@ from graphc.ops.aval import Aval
 from graphc.passes import pipeline
 from graphc.rewrite import REASSOCIATES, RewriteRule
 
-pytestmark = pytest.mark.quick_xla
-
 BY_NAME = {fault.name: fault for fault in FAULTS}
 # one of each class in every run of the tests, all of them in the deep suite
 SAMPLE = (

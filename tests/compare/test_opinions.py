@@ -14,8 +14,6 @@ from compare.selftest.planting import declared
 from graphc.ops import OPS
 from graphc.ops.references import everywhere
 
-pytestmark = pytest.mark.quick_xla
-
 FAULTS = {fault.name: fault for fault in (*shared.FAULTS, *places.FAULTS)}
 SOME = (
     "kernels of argmax: of equals the last", "kernels of permute: the inverse permutation",

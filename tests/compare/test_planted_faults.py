@@ -28,8 +28,6 @@ from graphc.passes import rules_for
 from graphc.rewrite import EXACT, REASSOCIATES
 from tests.compare.planted import drops_scaling, sum_for_difference
 
-pytestmark = pytest.mark.quick_xla
-
 # the facade has a function of that name
 pipeline_module = importlib.import_module("graphc.passes.pipeline")
 Declare = Callable[..., Any]
@@ -194,6 +192,7 @@ def test_wrong_shape_rule(square_with: Callable[..., None]):
     assert culprit.evidence == "declares f32[3,1], the kernel gives f32[3]"
 
 
+@pytest.mark.deep
 def test_one_wrong_element_in_a_million(monkeypatch: pytest.MonkeyPatch):
     import jax.numpy as jnp
 

@@ -19,8 +19,6 @@ from compare.reporting import HtmlReport
 from graphc.display import Table
 from graphc.display.as_html import escaped, fragment
 
-pytestmark = pytest.mark.quick_xla
-
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
 

@@ -15,8 +15,6 @@ from compare.judging.tolerance import Verdict
 from compare.selftest.planting import entry
 from graphc.lowering.overrides import OVERRIDES
 
-pytestmark = pytest.mark.quick_xla
-
 MODES = ["eager", "graph", "compiled"]
 STATE = np.zeros(64, np.float32)
 

@@ -14,8 +14,6 @@ from compare.judging.tolerance import Verdict
 from eager.engine.language import E
 from graphc.ops.rules import pointwise_float
 
-pytestmark = pytest.mark.quick_xla
-
 
 def numbers(*shape: int) -> Any:
     return torch.from_numpy(np.random.default_rng(3).uniform(0.5, 1.5, shape).astype(np.float32)).requires_grad_()

@@ -29,8 +29,6 @@ from graphc.ops import OPS
 from graphc.passes import pipeline
 from tests.compare.test_naming import SAMPLE as CLASSES
 
-pytestmark = pytest.mark.quick_xla
-
 SAMPLE = (
     "gradient of sin.input: a wrong constant",
     "gradient of div.input: the rules of two operands swapped",
@@ -89,6 +87,7 @@ def _library() -> dict[str, Any]:
     return found | {f"pass or rules {name}": value for name, value in vars(pipeline).items()}
 
 
+@pytest.mark.deep
 def test_nothing_is_left_of_any_fault():
     sample = torch.tensor([0.5, 1.5], requires_grad=True)
     compare.check(lambda x: (torch.sin(x) * x).sum(), sample)  # eager's code for these ops is there already
@@ -198,6 +197,7 @@ def test_ops_that_no_graph_shows_are_named(name: str):
     assert hunt(fault, 0.0).localized
 
 
+@pytest.mark.deep
 def test_a_reference_that_knows_no_nan_does_not_side_with_a_lowering():
     (fault,) = chosen(["lowering of minimum: nan lost"])
     assert hunt(fault, 0.0).localized

@@ -17,8 +17,6 @@ from graphc.ir import Builder, Ref
 from graphc.ops import OPS
 from graphc.ops.aval import aval_of
 
-pytestmark = pytest.mark.quick_xla
-
 
 def leaf(values: Any) -> torch.Tensor:
     return torch.tensor(values, requires_grad=True)
@@ -40,6 +38,7 @@ def by_singular_vectors(a: torch.Tensor) -> torch.Tensor:
     return u.sum() + s.sum() + vh.sum()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("matrix", [torch.ones(3, 3), torch.ones(3, 2), torch.ones(2, 4), torch.full((4, 4), 0.1)])
 def test_gradients_of_vectors_whose_values_differ_by_rounding_only(matrix):
     assert compare.check(by_singular_vectors, matrix.clone().requires_grad_()).ok
@@ -65,6 +64,7 @@ def test_what_is_divided_by_rounding_may_be_anything_and_only_that():
     assert np.isfinite(noise).tolist() == [False, True, True]
 
 
+@pytest.mark.deep
 def test_a_pseudoinverse_whose_singular_values_repeat():
     """JAX differentiates it by way of the singular vectors, which loses half the digits."""
     for matrix in (repeated([2.0, 2.0, 1.0]), repeated([2.0, 2.0, 1.0, 1.0])):

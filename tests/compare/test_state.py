@@ -16,8 +16,6 @@ from compare.judging.tolerance import Verdict
 from compare.modes import COMPILED, EAGER
 from graphc.capture.state.places import Change
 
-pytestmark = pytest.mark.quick_xla
-
 MODES = ["eager", "graph", "compiled"]
 
 

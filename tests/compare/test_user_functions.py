@@ -13,8 +13,6 @@ from compare.judging.tolerance import Verdict
 from compare.selftest.planting import entry
 from graphc.lowering.overrides import OVERRIDES
 
-pytestmark = pytest.mark.quick_xla
-
 QUICK = ["graph", "compiled", "jax.grad", "finite differences"]
 
 

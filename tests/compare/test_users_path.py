@@ -16,7 +16,7 @@ from graphc.ops import OPS
 from tests.quick import FLAGS
 
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.quick_xla
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "check_model.py"
 
@@ -47,6 +47,7 @@ def test_each_step_is_a_command():
     assert commands()[-1] == ["pytest", "examples/check_model.py"]
 
 
+@pytest.mark.deep
 def test_check_and_localize(example: ModuleType, capsys: pytest.CaptureFixture[str]):
     found = {c[1]: (main(c[1:]), capsys.readouterr().out) for c in commands()[:2]}
     assert found["check"][0] == 0 and "loss: within rounding" in found["check"][1]
@@ -57,6 +58,7 @@ def test_check_and_localize(example: ModuleType, capsys: pytest.CaptureFixture[s
     assert f"examples/check_model.py:{line}: return E.cubic(x)" in text
 
 
+@pytest.mark.deep
 def test_in_python(
     example: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

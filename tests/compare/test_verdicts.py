@@ -12,8 +12,6 @@ from compare.cases.case import Case
 from compare.judging.tolerance import Verdict
 from tests.compare.verdicts import CASES
 
-pytestmark = pytest.mark.quick_xla
-
 
 class Instead:
     """A mode that runs another function."""

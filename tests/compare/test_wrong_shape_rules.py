@@ -7,8 +7,6 @@ import pytest
 from compare.selftest.faults import FAULTS
 from compare.selftest.hunting import hunt
 
-pytestmark = pytest.mark.quick_xla
-
 
 @pytest.mark.parametrize("op", ["gather", "tril", "conv2d", "cat"])
 def test_the_gradients_of_an_op_with_a_wrong_shape_rule_are_judged(op: str) -> None:

@@ -107,7 +107,6 @@ def on_host(f: Any) -> bool:
     return isinstance(f._last().runner.forward, HostExecutable)
 
 
-@pytest.mark.quick_xla
 def test_the_faster_one_is_chosen(monkeypatch: pytest.MonkeyPatch):
     f = settle(FAST, {True: 2.0, False: 1.0}, monkeypatch)
     assert not on_host(f) and "backend jax: numpy takes 2e+06 us, XLA 1e+06, measured" in f.explain()

@@ -13,8 +13,6 @@ import eager as torch
 import graphc
 from eager.nn import functional as F
 
-pytestmark = pytest.mark.quick_xla
-
 HERE = re.escape("tests/compile/test_compile.py") + r":\d+"
 
 

@@ -17,8 +17,6 @@ from tests.samples import digest, recorder
 from tests.samples.operands import make
 from tests.samples.recorder import Sample
 
-pytestmark = pytest.mark.quick_xla
-
 VARIANTS: dict[str, Callable[[Any], Any]] = {
     "as recorded": lambda x: x,
     "none": torch.zeros_like,

@@ -73,7 +73,6 @@ def outcome(fn, x):
         return type(error), str(error)
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("fn", ONE_GRAPH, ids=lambda fn: fn.__name__)
 def test_python_runs_once_more_for_the_second_size(fn):
     runs, compiled = runs_at(fn, (5, 7, 32, 5, 7, 11, 6, 32))
@@ -81,14 +80,12 @@ def test_python_runs_once_more_for_the_second_size(fn):
     assert "one graph for any s0" in compiled.explain()
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("fn", ONE_GRAPH, ids=lambda fn: fn.__name__)
 def test_asked_for_python_runs_once(fn):
     runs, compiled = runs_at(fn, (7, 5, 12), dynamic=True)
     assert runs == 1, compiled.explain()
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("fn", ONE_GRAPH, ids=lambda fn: fn.__name__)
 def test_sizes_0_and_1_are_right(fn):
     runs_at(fn, [k for k in (5, 7, 1, 0, 2, 3, 4) if k >= SIZES.get(fn, 0)], dynamic=True)
@@ -178,7 +175,6 @@ def test_arguments_that_do_not_lie_plainly():
 # --- gradients, effects, state
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("make", dynamic_programs.TRAINING, ids=lambda make: make.__name__)
 def test_training_steps(make, dynamic):

@@ -30,7 +30,6 @@ def gradients(function, arrays, compiled):
     return result, eager.autograd.grad((result * eager.tensor(weights)).sum(), tensors, allow_unused=True)
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_function_is_eagers(name):
     shapes, function = CASES[name]

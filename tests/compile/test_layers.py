@@ -8,8 +8,6 @@ import pytest
 import eager as torch
 import graphc
 
-pytestmark = pytest.mark.quick_xla
-
 F, nn = torch.nn.functional, torch.nn
 
 

@@ -16,7 +16,6 @@ from compare.layouts.sweep import spills
 from eager.core.tensor import Tensor
 from graphc.ops.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT64, UINT8, bfloat16
 
-pytestmark = pytest.mark.quick_xla
 SHAPE = (3, 4)
 LAYOUTS = dict(layouts_of(SHAPE))
 WRITABLE = {name: layout for name, layout in LAYOUTS.items() if 0 not in layout.strides}

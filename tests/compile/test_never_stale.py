@@ -51,7 +51,6 @@ def both_ways(case):
     return found
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("case", [pytest.param(p.values[0], id=p.id) for p in [*CHANGED, *UNCHANGED]])
 def test_compiled_is_eager_before_and_after_a_change(case):
     eager, compiled = contextvars.copy_context().run(both_ways, case)

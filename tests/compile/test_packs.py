@@ -20,8 +20,6 @@ from eager.core.stand_ins import Deferred
 from eager.nn import functional as F
 from graphc.execution.packs import Part, StatePack
 
-pytestmark = pytest.mark.quick_xla
-
 DEPTH, WIDTH = 4, 5
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.05),

@@ -20,8 +20,6 @@ from graphc.passes import optimize
 from tests import rounding
 from tests.work import lines_run
 
-pytestmark = pytest.mark.quick_xla
-
 F = torch.nn.functional
 F32 = np.dtype(np.float32)
 

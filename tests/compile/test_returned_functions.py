@@ -107,6 +107,11 @@ MAKERS = [
 ]  # fmt: skip
 
 
+def _told(result: Any) -> str:
+    """A result, without the digits that depend on how XLA compiles."""
+    return str(torch.round(result, decimals=2) if isinstance(result, torch.Tensor) else result)
+
+
 @pytest.mark.parametrize("make", MAKERS)
 def test_returned(make: Callable[[Any], Any]) -> None:
     compiled = graphc.compile(make)
@@ -115,7 +120,7 @@ def test_returned(make: Callable[[Any], Any]) -> None:
         for fn in (make, compiled):
             torch.manual_seed(seed)
             first, second = fn(X + seed), fn(X - seed)
-            texts = [str(f(t)) for t in (2.0, 3.0) for f in (first, second, first)]
+            texts = [_told(f(t)) for t in (2.0, 3.0) for f in (first, second, first)]
             results.append((texts, first.__name__, first.__qualname__, str(vars(first))))
         assert results[0] == results[1]
 

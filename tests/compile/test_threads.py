@@ -18,7 +18,7 @@ from eager import nn
 from graphc.compiling.specializations import LARGEST
 
 THREADS = 8
-pytestmark = pytest.mark.quick_xla
+
 SECONDS = float(os.environ.get("GRAPHC_TEST_SECONDS", "0.5"))
 
 

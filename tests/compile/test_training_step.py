@@ -9,8 +9,6 @@ import eager as torch
 import graphc
 from eager.nn import functional as F
 
-pytestmark = pytest.mark.quick_xla
-
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
     "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9),

@@ -14,8 +14,6 @@ import eager as torch
 import graphc
 from eager.utils.checkpoint import checkpoint
 
-pytestmark = pytest.mark.quick_xla
-
 INPUTS, RESULTS = 5, 3
 Link = Callable[[Any, Any], Any]
 

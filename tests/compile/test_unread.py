@@ -8,8 +8,6 @@ import compare
 import eager as torch
 import graphc
 
-pytestmark = pytest.mark.quick_xla
-
 
 def both(fn, calls):
     """The outcomes of the calls in both modes."""

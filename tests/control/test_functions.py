@@ -14,8 +14,6 @@ import eager as torch
 import graphc
 from graphc.errors import CaptureError
 
-pytestmark = pytest.mark.quick_xla
-
 W = torch.tensor(np.random.default_rng(1).normal(size=(3, 3)) * 0.4, requires_grad=True)
 B = torch.tensor([0.1, -0.2, 0.3], dtype=torch.float64, requires_grad=True)
 Pair = namedtuple("Pair", "h c")

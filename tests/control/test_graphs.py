@@ -19,8 +19,6 @@ from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT32, FLOAT64, INT32
 from tests.control.programs import PROGRAMS, SCALAR, build, cell, choice, loop
 
-pytestmark = pytest.mark.quick_xla
-
 Make = Callable[[], tuple[Graph, list[Any]]]
 every_program = pytest.mark.parametrize("make", PROGRAMS.values(), ids=PROGRAMS)
 

@@ -29,20 +29,17 @@ def check(case: Case, rng: np.random.Generator) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("cases", by_op(every_case()))
 def test_every_op(cases: list[Case], rng: np.random.Generator):
     for case in cases:
         check(case, rng)
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("cases", by_op([c for c in every_case() if c.op.name in SOME]))
 def test_some_ops(cases: list[Case], rng: np.random.Generator):
     check(cases[0], rng)
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("program", [pytest.param(p, marks=() if k in (1, 4) else pytest.mark.deep)
                                      for k, p in enumerate(PROGRAMS)])  # fmt: skip
 def test_programs_that_write(program: Any):
@@ -53,7 +50,6 @@ def test_programs_that_write(program: Any):
     programs._same(*results)
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("loss", [pytest.param(p, marks=() if k in (1, 4) else pytest.mark.deep)
                                   for k, p in enumerate(LOSSES)])  # fmt: skip
 def test_gradients(loss: Any):
@@ -122,7 +118,6 @@ def test_a_write_that_another_argument_would_show_is_refused(shown: Any, apart_f
     assert read(x, shown(x)).item() == (x.sum() + shown(x).sum()).item()
 
 
-@pytest.mark.quick_xla
 def test_a_program_runs_where_its_inputs_lie(monkeypatch: pytest.MonkeyPatch):
     fast = graphc.compile(lambda x, y: (x * y).tanh().sum())
     x, y = (torch.tensor([1.0, k], device="xla:3").requires_grad_() for k in (2.0, -1.0))
@@ -146,7 +141,6 @@ def test_a_program_runs_where_its_inputs_lie(monkeypatch: pytest.MonkeyPatch):
     assert "xla:3" in str(fast.explain())
 
 
-@pytest.mark.quick_xla
 def test_gradients_of_gradients_through_a_program():
     fast = graphc.compile(lambda x: (x**3).sum())
     x = torch.tensor([1.0, 2.0], device="xla:3", requires_grad=True)
@@ -156,7 +150,6 @@ def test_gradients_of_gradients_through_a_program():
     assert x.grad.tolist() == [6, 12]
 
 
-@pytest.mark.quick_xla
 def test_a_training_step_keeps_its_state_there():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
@@ -194,7 +187,6 @@ def test_a_training_step_keeps_its_state_there():
     np.testing.assert_allclose(moments[0], moments[1], rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.quick_xla
 def test_what_a_program_moves_to_its_device():
     weight = torch.ones(2, 2, device="xla:1")
     fast = graphc.compile(lambda x: x.to(weight.device) @ weight)
@@ -203,7 +195,6 @@ def test_what_a_program_moves_to_its_device():
         graphc.compile(lambda x: (x @ weight).cpu())(torch.ones(2, 2, device="xla:1"))
 
 
-@pytest.mark.quick_xla
 def test_random_numbers_of_a_program():
     layer, x = nn.Dropout(0.5), torch.ones(16, device="xla:1")
     rows = []

@@ -232,7 +232,6 @@ def test_compiled_programs_draw_and_differentiate_alike(name: str):
             np.testing.assert_allclose(ours, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.quick_xla
 def test_the_state_of_the_generator_goes_through_a_program():
     """Draws before, of and after a sampler by rejection; and after the call."""
 

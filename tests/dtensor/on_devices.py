@@ -38,7 +38,6 @@ from tests.dtensor.training import MODELS, PARTS, STRATEGIES, Trained, both, tra
 from tests.ops import elsewhere
 from tests.ops.cases import Case, by_op, every_case
 
-pytestmark = pytest.mark.quick_xla
 RTOL = 1e-9
 SQUARE = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "model"))
 SOME = set("mul matmul sum index_put cat".split())  # the ops of which the quick suite runs a case

@@ -463,7 +463,6 @@ def test_a_process_that_is_killed_while_it_saves_leaves_the_old_file(writes: int
     assert eager.load(path)["x"].tolist() == [1.0]
 
 
-@pytest.mark.quick_xla
 def test_what_a_compiled_function_saves_is_what_it_has_computed():
     written: list[io.BytesIO] = []
 

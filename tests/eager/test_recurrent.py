@@ -11,8 +11,6 @@ import eager
 import graphc
 from tests.oracle import asked_of_torch, torch_or_skip
 
-pytestmark = pytest.mark.quick_xla
-
 KINDS = ("RNN", "LSTM", "GRU")
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},

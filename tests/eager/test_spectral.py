@@ -12,8 +12,6 @@ import graphc
 from eager.fft import NORMS
 from tests.oracle import asked_of_torch, torch_or_skip
 
-pytestmark = pytest.mark.quick_xla
-
 SIGNALS: dict[str, Any] = {
     "fft": lambda f, x: f.fft(x, dim=0, norm="ortho"),
     "ifft": lambda f, x: f.ifft(x, 5),

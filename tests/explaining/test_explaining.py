@@ -196,7 +196,6 @@ def test_a_graph_that_no_pass_has_changed() -> None:
     assert str(text) == "lambda_: no pass has changed this graph (2 nodes)"
 
 
-@pytest.mark.quick_xla
 def test_regions_are_measured_when_asked() -> None:
     graph = graphc.trace(lambda a, x: a @ a @ x, torch.ones(N, N), torch.ones(N))
     found = graphc.explain(optimize(graph), measured=True)
@@ -206,7 +205,6 @@ def test_regions_are_measured_when_asked() -> None:
     assert min(*region.measured, *region.predicted) > 0 and "measured:" in found
 
 
-@pytest.mark.quick_xla
 def test_compiled_functions_are_explained_in_detail() -> None:
     fast = graphc.compile(many)
     fast(torch.ones(N, N) + N * torch.eye(N), torch.ones(N, N), torch.ones(N))

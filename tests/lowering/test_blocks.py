@@ -14,7 +14,6 @@ from graphc.ir import Graph
 from graphc.ir.check import check
 from graphc.lowering import blocks
 
-pytestmark = pytest.mark.quick_xla
 N, K = 13, 9
 
 

@@ -41,7 +41,6 @@ def ulps(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.max(np.where(np.isnan(distance), np.inf, distance), initial=0.0))
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("group", [0, *(pytest.param(k, marks=pytest.mark.deep) for k in range(1, GROUPS))])
 def test_xla_rounds_once(group: int):
     half = FLOAT16 if group % 2 else bfloat16()

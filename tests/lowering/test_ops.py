@@ -99,13 +99,11 @@ SMOOTH = every_case(differentiable=True)
 IN_REVERSE_MODE = {case.id for case in SMOOTH if case.op.name not in SLOW}
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("cases", by_op(case for case in every_case() if case.id not in IN_REVERSE_MODE))
 def test_lowering_is_numpys(cases: list[Case], rng: np.random.Generator):
     check_lowering(*calls_of(cases, rng))
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("cases", by_op(SMOOTH, deep=SLOW))
 def test_values_and_vjp_are_jaxs(cases: list[Case], rng: np.random.Generator):
     check_gradient(rng, *calls_of(cases, rng))

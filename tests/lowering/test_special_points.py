@@ -12,7 +12,6 @@ from graphc.ops.aval import Aval
 from graphc.ops.bessel import ON_HOST
 from graphc.ops.dtypes import is_floating
 
-pytestmark = pytest.mark.quick_xla
 POINTS = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 0.5, -0.5, np.inf, -np.inf, np.nan])
 TOGETHER = 24  # ops of a program
 POINTWISE = [op for op in OPS.values() if op.pointwise and not (op.variadic or op.params) and len(op.args) <= 2]

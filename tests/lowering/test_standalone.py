@@ -84,7 +84,6 @@ def function_of(graph: Graph) -> Any:
     return scope.get(f"{graph.name}_") or scope[graph.name]
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("group", [0, *(pytest.param(k, marks=pytest.mark.deep) for k in range(1, GROUPS))])
 def test_every_op_runs_without_graphc(group: int, tmp_path: Path):
     graph, arrays, labels = every_case(PLAIN[group::GROUPS])

@@ -178,7 +178,6 @@ def test_the_number_is_one(count: Any):
         graphc.compile(torch.relu, microbatches=count)
 
 
-@pytest.mark.quick_xla
 def test_a_check_holds_it_and_finds_a_mean_of_parts_that_is_added():
     torch.manual_seed(0)
     step, batch, _ = made(mlp(8, 1, 4), lambda out, y: out.square().mean())

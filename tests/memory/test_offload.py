@@ -14,8 +14,6 @@ from compare.selftest.planting import attribute
 from eager import nn
 from graphc.lowering import offloading
 
-pytestmark = pytest.mark.quick_xla
-
 
 def trained(offload: str | None, **options: Any) -> tuple[list[np.ndarray], Any, tuple[Any, ...], Any, Any]:
     """Steps of training, among them one that fails: what is left; the step, its arguments, optimizer and model."""

@@ -58,6 +58,7 @@ def test_the_kernels_that_take_small_matrices(name: str, monkeypatch: pytest.Mon
     assert counts == [1, 2]
 
 
+@pytest.mark.own_xla
 def test_a_program_that_is_compiled_for_one_thread_has_no_others():
     from graphc.lowering.executable import ALONE
 

@@ -16,7 +16,6 @@ from graphc.ir.structure import SCAN
 from graphc.passes import maps
 from graphc.passes.maps import batch_rows
 
-pytestmark = pytest.mark.quick_xla
 T, N = 7, 5
 
 

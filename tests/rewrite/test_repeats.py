@@ -335,13 +335,11 @@ def training(compiled: bool, dropout: float = 0.0) -> list[float]:
     return found
 
 
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_training_a_cell_in_a_loop_is_as_in_eager(dropout: float):
     np.testing.assert_allclose(training(True, dropout), training(False, dropout), rtol=2e-5)
 
 
-@pytest.mark.quick_xla
 def test_an_index_out_of_range_in_a_step_names_the_line():
     table = torch.randn(5, 4)
 

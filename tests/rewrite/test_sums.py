@@ -16,8 +16,6 @@ from graphc.ir.check import check
 from graphc.ops.aval import Aval
 from graphc.passes.sums import shorten_sums
 
-pytestmark = pytest.mark.quick_xla
-
 
 def gradient(f: Callable[..., Any], *tensors: torch.Tensor) -> Graph:
     return graphc.gradients(graphc.trace(f, *tensors))

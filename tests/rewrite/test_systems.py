@@ -15,8 +15,6 @@ from eager.engine.language import E
 from eager.linalg import det, inv, slogdet, solve
 from graphc.passes import optimize
 
-pytestmark = pytest.mark.quick_xla
-
 N = 66  # large enough for shared factorizations
 rng = np.random.default_rng(0)
 

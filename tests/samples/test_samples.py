@@ -90,7 +90,6 @@ def compiled_differences(samples: list[Sample]) -> str:
 
 
 @pytest.mark.on_numpy
-@pytest.mark.quick_xla
 @pytest.mark.parametrize("group", groups())
 def test_compiled(group: str) -> None:
     known = (*DEVIATIONS, *GRADIENTS, *COMPILED)

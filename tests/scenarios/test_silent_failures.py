@@ -19,8 +19,6 @@ import graphc
 from eager import nn
 from graphc import errors
 
-pytestmark = pytest.mark.quick_xla
-
 X = torch.tensor([1.0, 2.0, 3.0])
 
 
