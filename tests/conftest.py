@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import eager as torch
 from graphc.ops import OPS, Op, op
 from tests import quick
 
@@ -41,13 +42,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def seed_of(item: pytest.Item) -> int:
+    """A number that follows from the name of a test, and `GRAPHC_TEST_SEED`."""
+    return zlib.crc32(f"{os.environ.get('GRAPHC_TEST_SEED', '')}{item.nodeid}".encode())
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """What graphc compiles in a test is compiled with `tests.quick.OPTIONS`, in one marked `own_xla` with XLA's own
     options, and in one marked `on_numpy` it runs on NumPy. With `GRAPHC_TEST_XLA=1` all have XLA's own options.
 
-    A fixture that every test has would take longer than many a test.
+    `torch.randn` and the like draw the same numbers in a test, alone and in any order. A fixture that every test has
+    would take longer than many a test.
     """
+    torch.manual_seed(seed_of(item))
     with pytest.MonkeyPatch.context() as patch:
         if not os.environ.get("GRAPHC_TEST_XLA"):
             if item.get_closest_marker("on_numpy"):
@@ -74,8 +82,7 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 
     With `GRAPHC_TEST_SEED=n`, other numbers.
     """
-    seed = os.environ.get("GRAPHC_TEST_SEED", "")
-    return np.random.default_rng(zlib.crc32(f"{seed}{request.node.nodeid}".encode()))
+    return np.random.default_rng(seed_of(request.node))
 
 
 @pytest.fixture
