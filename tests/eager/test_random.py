@@ -193,8 +193,8 @@ class Recorder(Interpreter):
         return tensor(np.zeros(shape, dtype))
 
     def at_each_call(self, action: Any, generator: Any) -> None:
-        assert generator is random.default_generator
-        self.draws.append(action)
+        if generator is random.default_generator:  # devices that other tests have used have their own
+            self.draws.append(action)
 
 
 def test_a_trace_is_handed_the_draw_itself():
