@@ -14,7 +14,7 @@ test: $(VENV)/.dev
 
 # what is too long for every change, and with XLA's own options what `make test` runs on NumPy or compiles quickly
 test-deep: $(VENV)/.dev
-	GRAPHC_TEST_XLA=1 GRAPHC_TEST_SECONDS=5 $(BIN)/python -m pytest -m 'not own_xla' $(PYTEST_FLAGS)
+	GRAPHC_TEST_XLA=1 GRAPHC_TEST_SECONDS=5 $(BIN)/python -m pytest -m 'deep or not own_xla' $(PYTEST_FLAGS)
 
 # the whole suite as other processors, thread counts, orders and seeds would run it: tests/settings.py has the table
 test-elsewhere: $(VENV)/.dev

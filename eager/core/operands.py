@@ -25,11 +25,9 @@ def not_of_kind(x: Any, wanted: str, argument: str = "") -> TypeError:
     """PyTorch's error for `x`, which is no "int", "tuple of ints", "bool": the outermost function is named."""
     name = ""
     for frame in _frames():
-        name, given = (
-            _name(frame),
-            frame.f_code.co_varnames[: frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount],
-        )
-        argument = next((n for n in given if not argument and frame.f_locals.get(n) is x), argument)
+        name, code = _name(frame), frame.f_code
+        given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        argument = argument or next((n for n in given if frame.f_locals.get(n) is x), "")
     return TypeError(f"{name}(): argument '{argument or 'dim'}' must be {wanted}, not {type_name(x)}")
 
 

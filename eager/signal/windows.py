@@ -136,7 +136,7 @@ def _cosine_window(name: str, a: list[float], checks: bool = False) -> Any:
             _checked(name, M, dtype, layout, device)
         return general_cosine(M, a=a, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
-    window.__name__ = name
+    window.__name__ = window.__qualname__ = name
     window.__doc__ = f"The sum of cosines with weights {a}. As `torch.signal.windows.{name}`."
     return window
 

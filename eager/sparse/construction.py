@@ -160,7 +160,7 @@ def _maker(name: str, first: str, second: str, what: str) -> Callable[..., Tenso
     names, plan = {"compressed": first, "plain": second}, inspect.signature(function)
     parameters = [p.replace(name=names.get(p.name, p.name)) for p in plan.parameters.values()]
     public.__signature__ = plan.replace(parameters=parameters)  # type: ignore[attr-defined]
-    public.__name__ = f"{name}_tensor"
+    public.__name__ = public.__qualname__ = f"{name}_tensor"
     public.__doc__ = (
         f"A tensor in {what}, of `{first}` (*B, m + 1), `{second}` (*B, n) and `values` (*B, n, *block, *dense). As "
         f"`torch.{name}_tensor`. With `check_invariants`, RuntimeError unless these fit together."

@@ -30,7 +30,7 @@ def lazy(name: str, bind: Callable[[Callable[..., Any]], None], signature: inspe
         bind(real)
         return real(*args, **kwargs)
 
-    first_call.__name__ = name
+    first_call.__name__ = first_call.__qualname__ = name
     first_call.__doc__ = OPS[name].doc
     first_call.__signature__ = signature  # type: ignore[attr-defined]  # for what asks for the names of arguments
     return first_call

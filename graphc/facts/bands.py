@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphc.ir import Node
 from graphc.normal.affine import Index
 from graphc.normal.form import Form, Term
+from graphc.ops import Trait
 
 
 class Band(NamedTuple):
@@ -20,6 +22,11 @@ class Band(NamedTuple):
 
     below: int
     above: int
+
+
+def leaves_triangle(node: Node) -> bool:
+    """Whether a node leaves a triangle of its operand, and zeros elsewhere."""
+    return node.op.band is not None and bool(node.op.traits & Trait.LINEAR)
 
 
 def whole(shape: tuple[int, ...]) -> Band:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from graphc.errors import GraphError
 from graphc.ir.graph import Graph
@@ -18,42 +18,28 @@ from graphc.sharding.layout import layout_of
 BACKENDS = ("jax", "numpy")
 
 
+class Keywords(TypedDict, total=False):
+    """What `lower` takes by name, but for the backend."""
+
+    donate: Sequence[int]
+    restore: Mapping[int, int] | None
+    strict: bool
+    without: Collection[str]
+    settled: Collection[int]
+    mesh: Any
+    shardings: Any
+    out_shardings: Any
+    offload: Offload | None
+
+
 @overload
 def lower(
-    graph: Graph,
-    device: str | None = None,
-    *,
-    donate: Sequence[int] = (),
-    restore: Mapping[int, int] | None = None,
-    strict: bool = False,
-    without: Collection[str] = (),
-    settled: Collection[int] = (),
-    backend: Literal["jax"] = "jax",
-    mesh: Any = None,
-    shardings: Any = None,
-    out_shardings: Any = None,
-    offload: Offload | None = None,
+    graph: Graph, device: str | None = None, *, backend: Literal["jax"] = "jax", **how: Unpack[Keywords]
 ) -> Executable: ...
-
-
 @overload
 def lower(
-    graph: Graph,
-    device: str | None = None,
-    *,
-    donate: Sequence[int] = (),
-    restore: Mapping[int, int] | None = None,
-    strict: bool = False,
-    without: Collection[str] = (),
-    settled: Collection[int] = (),
-    backend: str,
-    mesh: Any = None,
-    shardings: Any = None,
-    out_shardings: Any = None,
-    offload: Offload | None = None,
+    graph: Graph, device: str | None = None, *, backend: str, **how: Unpack[Keywords]
 ) -> Executable | HostExecutable: ...
-
-
 def lower(
     graph: Graph,
     device: str | None = None,

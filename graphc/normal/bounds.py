@@ -43,4 +43,7 @@ LIFTED = 100  # a term of a node's form
 FACTORED = 60  # a term that may have a factor in common
 
 BOUNDS = Bounds()
-WIDER = Bounds(enough=0.99, worth=0.0, hopeful=1.0, tries=64, work=8_000_000, attempt=2_000_000, region=8_000_000)
+WIDER = Bounds(
+    enough=0.99, worth=0.0, hopeful=1.0, tries=64, work=8_000_000, attempt=2_000_000, region=8_000_000,
+    unlikely=8_000_000,
+)  # fmt: skip

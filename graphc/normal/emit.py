@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from string import ascii_letters
 from typing import Any, NamedTuple, final
 
 from graphc.ir import Builder, Symbol
@@ -18,7 +19,6 @@ from graphc.ops import OPS
 from graphc.ops.dtypes import finfo, is_floating
 
 _RESHAPE = OPS["reshape"]
-LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Labelled(NamedTuple):
@@ -192,7 +192,7 @@ class _Writer:
         if set(a.labels) == set(b.labels):  # a loop, in which what the operands are made of may be computed
             return self._product([Labelled(a.array * self._ordered(b, a.labels), a.labels)], kept, order)
         a, b = self._in_one(a, b, kept)
-        names = {k: LETTERS[n] for n, k in enumerate(dict.fromkeys(a.labels + b.labels))}
+        names = {k: ascii_letters[n] for n, k in enumerate(dict.fromkeys(a.labels + b.labels))}
         left, right, out = ("".join([names[k] for k in ks]) for ks in (a.labels, b.labels, labels))
         return Labelled(F.einsum(a.array, b.array, equation=f"{left},{right}->{out}"), labels)
 

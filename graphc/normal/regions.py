@@ -47,38 +47,52 @@ def rewrite_regions(
     trial = Trial(graph, users, bounds, watch)
     chosen: dict[int, tuple[Region, frozenset[int]]] = {}
     found: list[Rewritten] = []
-    # what is known of a region like this one: its costs, and the places among its members of those written anew and of
-    # their atoms
-    alike: dict[Any, tuple[float, float, list[int], list[int]] | None] = {}
+    alike: dict[Any, _Better | None] = {}  # of regions like this one
     for region, points in regions.items():
         if sum([node_cost(nodes[id], nodes) for id in region.members]) < least:
             continue
         key = _key(region, nodes)
         if key not in alike:
-            alike[key] = None
-            before = trial.price(region.members)
-            enough = max(before - bounds.enough * before, least)  # to be saved
-            likely = trial.price(_at_stake(points, region, nodes, users)) >= enough
-            part = _up_to(points, region, nodes, users) if likely else region
-            own = trial.price(part.members)
-            best = trial.best(part, own - (1 - bounds.hopeful) * before, likely)
-            if best is not None and best[0] <= own - enough:
-                after = before - own + best[0]
-                # what is above may be less in the same forms, or one with them
-                whole = trial.cost(region, best[1]) if part.members != region.members else None
-                if whole is not None and whole <= after:
-                    part, after = region, whole
-                place = {id: k for k, id in enumerate(region.members)}
-                members, atoms = ([place[id] for id in ids] for ids in (part.members, best[1]))
-                alike[key] = before, after, members, atoms
-        known = alike[key]
-        if known is not None:
-            before, after, members, atoms = known
-            part = _part(region, [region.members[k] for k in members], users)
-            chosen.update(dict.fromkeys(part.roots, (part, frozenset([region.members[k] for k in atoms]))))
+            alike[key] = _better(region, points, least, trial)
+        better = alike[key]
+        if better is not None:
+            part = _part(region, [region.members[k] for k in better.members], users)
+            atoms = frozenset([region.members[k] for k in better.atoms])
+            chosen.update(dict.fromkeys(part.roots, (part, atoms)))
             where = max(region.members, key=lambda id: node_cost(nodes[id], nodes))
-            found.append(Rewritten(nodes[where].where, before, after))
+            found.append(Rewritten(nodes[where].where, better.before, better.after))
     return (_rewritten(graph, chosen, users) if found else graph), found
+
+
+class _Better(NamedTuple):
+    """A cheaper form: what the region costs and would cost, the places among its members of those written anew, and of
+    their atoms."""
+
+    before: float
+    after: float
+    members: list[int]
+    atoms: list[int]
+
+
+def _better(region: Region, points: Mapping[int, bool], least: float, trial: Trial) -> _Better | None:
+    """The cheapest form that is found; None if it saves too little. points: what `may_gain` finds."""
+    bounds, nodes, users = trial.bounds, trial.nodes, trial.users
+    before = trial.price(region.members)
+    enough = max(before - bounds.enough * before, least)  # to be saved
+    likely = trial.price(_at_stake(points, region, nodes, users)) >= enough
+    part = _up_to(points, region, nodes, users) if likely else region
+    own = trial.price(part.members)
+    best = trial.best(part, own - (1 - bounds.hopeful) * before, likely)
+    if best is None or best[0] > own - enough:
+        return None
+    after = before - own + best[0]
+    # what is above may be less in the same forms, or one with them
+    whole = trial.cost(region, best[1]) if part.members != region.members else None
+    if whole is not None and whole <= after:
+        part, after = region, whole
+    place = {id: k for k, id in enumerate(region.members)}
+    members, atoms = ([place[id] for id in ids] for ids in (part.members, best[1]))
+    return _Better(before, after, members, atoms)
 
 
 def promising(graph: Graph, users: Mapping[int, list[int]]) -> dict[Region, dict[int, bool]]:

@@ -18,16 +18,16 @@ Watch = Callable[[Region, float, Mapping[int, Node], tuple[int, ...]], None]
 
 @final
 class Trial:
-    """Choices of atoms, tried on a copy of the graph."""
+    """Choices of atoms, tried on a copy of the graph: within `bounds`, of its `nodes`, which `users` tells."""
 
     def __init__(
         self, graph: Graph, users: Mapping[int, list[int]], bounds: Bounds = BOUNDS,
         watch: Watch | None = None,
     ):  # fmt: skip
-        self._bounds = bounds
+        self.bounds = bounds
         self._watch = watch
-        self._nodes = graph.nodes
-        self._users = users
+        self.nodes = graph.nodes
+        self.users = users
         self._builder = Builder(graph.nodes)
         self._keys = {node.key(node.inputs): id for id, node in graph.nodes.items()}
         self._memory = Memory(bounds.work + PER_NODE * len(graph))
@@ -39,7 +39,7 @@ class Trial:
         hopeful: what a usual one may cost, for others to be tried; likely: whether much work is worth it
         """
         shared, sums, narrow = self._candidates(region)
-        bounds, memory = self._bounds, self._memory
+        bounds, memory = self.bounds, self._memory
         work = bounds.region + bounds.per_operation * self.price(region.members)
         end = memory.left - (work if likely else min(work, bounds.unlikely))
         most = self._most(region)
@@ -69,7 +69,7 @@ class Trial:
         return found
 
     def _most(self, region: Region) -> float:
-        return self._bounds.attempt + PER_NODE * len(region.members)
+        return self.bounds.attempt + PER_NODE * len(region.members)
 
     def cost(self, region: Region, atoms: frozenset[int], most: float | None = None) -> float | None:
         """What the region costs with these atoms; None if it stays as it is, or that takes more work than `most`."""
@@ -84,13 +84,13 @@ class Trial:
 
     def price(self, some: Iterable[int]) -> float:
         """What these nodes cost that are there."""
-        return sum(costs_of({id: self._nodes[id] for id in some}, self._nodes, self._users).values())
+        return sum(costs_of({id: self.nodes[id] for id in some}, self.nodes, self.users).values())
 
     def _candidates(self, region: Region) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
         """The members that may be atoms: those that several read; sums, also of what lies side by side; narrow ones."""
-        nodes = self._nodes
+        nodes = self.nodes
         members = set(region.members)
-        several = {id for id in members if len(self._users.get(id, ())) + (id in region.roots) > 1}
+        several = {id for id in members if len(self.users.get(id, ())) + (id in region.roots) > 1}
         for id in reversed(region.members):
             if id in several and nodes[id].op.view:
                 several.update(members.intersection(nodes[id].inputs))
@@ -102,8 +102,8 @@ class Trial:
     def _is_narrow(self, id: int) -> bool:
         """Whether a node is smaller than what it is made of: a product or a sum that others had better begin with."""
         if id not in self._narrow:
-            node = self._nodes[id]
-            sizes = {i: self._nodes[i].size for i in node.inputs}
+            node = self.nodes[id]
+            sizes = {i: self.nodes[i].size for i in node.inputs}
             follows = node.op.pointwise or node.op.view
             self._narrow[id] = node.size < max(sizes.values(), default=0) or (
                 follows and any(n == node.size and self._is_narrow(i) for i, n in sizes.items())
@@ -111,14 +111,14 @@ class Trial:
         return self._narrow[id]
 
     def _adds(self, id: int) -> bool:
-        node = self._nodes[id]
+        node = self.nodes[id]
         if len(node.inputs) < 2 or node.op.bilinear:
             return False
         return node.op.pointwise or node.op.moves
 
     def _is_added_only(self, id: int) -> bool:
         """Whether a node is read by sums alone, perhaps transposed: they may have factors in common."""
-        users = [self._nodes[k] for k in self._users.get(id, ())]
+        users = [self.nodes[k] for k in self.users.get(id, ())]
         return bool(users) and all(
             self._is_added_only(n.id) if n.op.view else n.op.pointwise and self._adds(n.id) for n in users
         )
@@ -126,7 +126,7 @@ class Trial:
     def _cost(self, region: Region, atoms: frozenset[int]) -> float | None:
         builder = self._builder
         mark = builder.next_id
-        writer = Writer(builder, self._nodes, region, atoms, {}, self._users, self._memory)
+        writer = Writer(builder, self.nodes, region, atoms, {}, self.users, self._memory)
         ids = {root: writer.symbol(root).id for root in region.roots}
         same: dict[int, int] = {}
         own: dict[Any, int] = {}
@@ -147,7 +147,7 @@ class Trial:
         for root, id in ids.items():
             id = same.get(id, id)
             stack.append(id)
-            users.setdefault(id, []).extend([k for k in self._users.get(root, ()) if k not in members])
+            users.setdefault(id, []).extend([k for k in self.users.get(root, ()) if k not in members])
         while stack:
             id = stack.pop()
             if id in needed or not (id in members or id >= mark):

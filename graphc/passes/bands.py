@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from graphc.facts.bands import Band, whole
+from graphc.facts.bands import Band, leaves_triangle, whole
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ir.matrices import transposes
 from graphc.normal.gate import multiplies
-from graphc.ops import OPS, Trait
+from graphc.ops import OPS
 from graphc.passes.dce import eliminate_dead_code
 
 MOST = 9  # diagonals
@@ -64,7 +64,7 @@ def _read(node: Node, nodes: Mapping[int, Node], facts: Facts) -> _Line | None:
     below = nodes[node.inputs[0]]
     while below.op is _RESHAPE or (below.op is _PERMUTE and below.params["dims"] == (*range(below.aval.ndim),)):
         below = nodes[below.inputs[0]]
-    computed = below.op.pointwise or _is_triangle(below) or _inverts_a_triangle(below, facts)
+    computed = below.op.pointwise or leaves_triangle(below) or _inverts_a_triangle(below, facts)
     if below.aval.ndim != 2 or not computed or not all(type(n) is int for n in below.shape):
         return None
     (start,), (step,), (count,), m = node.params["start"], node.params["step"], node.shape, below.shape[1]
@@ -104,7 +104,7 @@ def _few(band: Band, node: Node) -> Band | None:
 
 def _apart(node: Node, nodes: Mapping[int, Node], facts: Facts) -> tuple[int, Band] | None:
     """Of which operand of a sum a triangle leaves a narrow band, and which, as of the inverse of another triangle."""
-    if not _is_triangle(node) or node.aval.ndim != 2 or not _is_large(node):
+    if not leaves_triangle(node) or node.aval.ndim != 2 or not _is_large(node):
         return None
     below = nodes[node.inputs[0]]
     if below.op is not _ADD and below.op is not _SUB:
@@ -122,7 +122,7 @@ def _masked(node: Node, nodes: Mapping[int, Node], facts: Facts) -> int | None:
     """What a mask leaves a part of: a triangle, elements chosen instead of zeros, or times zeros and ones."""
     if node.results[0].shape is None or len(node.results) != 1 or node.aval.ndim != 2:
         return None
-    if _is_triangle(node):
+    if leaves_triangle(node):
         return node.inputs[0]
     if node.op is not _WHERE and node.op is not _MUL:
         return None
@@ -130,11 +130,6 @@ def _masked(node: Node, nodes: Mapping[int, Node], facts: Facts) -> int | None:
     held = [i for i in own if facts.held.is_held(i)]
     rest = [i for i in own if i not in held]
     return rest[0] if held and len(rest) == 1 else None
-
-
-def _is_triangle(node: Node) -> bool:
-    """Whether a node leaves a triangle of its operand."""
-    return node.op.band is not None and bool(node.op.traits & Trait.LINEAR)
 
 
 def _inverts_a_triangle(node: Node, facts: Facts) -> bool:
@@ -221,7 +216,7 @@ class _Writer:
             line = np.diagonal(held, offset)[min(row, column) :][:count]
             one = line.size and (line == line[0]).all()
             return F.full(shape=(count,), value=line[0].item(), dtype=node.dtype) if one else self._kept(line)
-        if _is_triangle(node):
+        if leaves_triangle(node):
             assert node.op.band is not None
             below, above = node.op.band(node.shape, node.params, whole(node.shape))
             if not -below <= offset <= above:

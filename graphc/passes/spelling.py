@@ -8,6 +8,7 @@ kernels of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from string import ascii_letters
 
 from graphc.ir import INPUT, Builder, Graph, Node, Symbol
 from graphc.ops import OPS, Trait
@@ -16,7 +17,6 @@ from graphc.ops.labels import words
 
 _DIV, _MUL = OPS["div"], OPS["mul"]
 _SLIDING = Trait.CONTRACTS | Trait.PADS
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 Nodes = Mapping[int, Node]
 Spelled = Callable[[Builder], Symbol]
@@ -108,7 +108,7 @@ def _product(node: Node, graph: Graph) -> Spelled | None:
     for k, (shape, own) in enumerate(zip(shapes, named, strict=True)):
         keys = [word if word is not None else d for d, word in enumerate(own)]
         dims = [d for d, word in enumerate(own) if word is not None or k != alone]
-        spelling.append("".join([letters.setdefault(keys[d], _LETTERS[len(letters)]) for d in dims]))
+        spelling.append("".join([letters.setdefault(keys[d], ascii_letters[len(letters)]) for d in dims]))
         kept.append(tuple([shape[d] for d in dims]))
     equation = f"{','.join(spelling[:-1])}->{spelling[-1]}"
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphc.facts import bands
 from graphc.ir import Builder, Graph, Node, Symbol, rename
-from graphc.ops import OPS, Trait
+from graphc.ops import OPS
 from graphc.ops.interpret import run_kernel
 from graphc.ops.parts import POINTWISE, Box, Parts, sizes, whole
 from graphc.passes.dce import eliminate_dead_code
@@ -26,7 +26,7 @@ _PAD, _PERMUTE, _RESHAPE, _WHERE = (OPS[name] for name in ("pad_zeros", "permute
 
 def shrink(graph: Graph) -> Graph:
     """`graph` with what keeps zeros computed where its operands are not zero. Rounds differently: -0 may become 0."""
-    if _PAD not in graph.ops and not any(map(_is_triangle, graph.nodes.values())):
+    if _PAD not in graph.ops and not any(map(bands.leaves_triangle, graph.nodes.values())):
         return graph
     writer = _Writer(graph)
     for node in graph.nodes.values():
@@ -35,11 +35,6 @@ def shrink(graph: Graph) -> Graph:
         return graph
     result = rename(graph.result, {id: writer.new.get(id, id) for id in graph.outputs})
     return eliminate_dead_code(graph.replace(writer.builder.nodes, result))
-
-
-def _is_triangle(node: Node) -> bool:
-    """Whether a node leaves a triangle of its operand."""
-    return node.op.band is not None and bool(node.op.traits & Trait.LINEAR)
 
 
 @final
@@ -87,7 +82,7 @@ class _Writer:
                 return None
             return tuple([(a, n - b) for a, b, n in zip(low, high, node.shape, strict=True)])
         known = [self._zeros_around(i, node) for i in node.inputs]
-        if _is_triangle(node):
+        if bands.leaves_triangle(node):
             return self._of_triangle(node, known[0] or whole(node.shape))
         if all(box is None for box in known):
             return None
@@ -149,7 +144,7 @@ class _Writer:
             self._read(i, parts.reads(box, shape, node.params)) for i, shape in zip(node.inputs, shapes, strict=True)
         ]
         F = self.builder.language
-        if _is_triangle(node) and self._is_all_of_triangle(node, box):
+        if bands.leaves_triangle(node) and self._is_all_of_triangle(node, box):
             return given[0]
         if parts.make is not None:
             return parts.make(F, *given, box, shapes[0], node.params)

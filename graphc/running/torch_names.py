@@ -97,9 +97,11 @@ def _forget_placeholders(taken: Mapping[str, ModuleType]) -> None:
     """Remove from eager what it has only while `torch` means `eager`. taken: the modules of that name."""
     for name, module in taken.items():
         if isinstance(module.__loader__, placeholders.Placeholders):
-            package, _, own = name.removeprefix(f"{NAME}.").rpartition(".")
-            sys.modules.pop(f"{ENGINE}.{name.removeprefix(f'{NAME}.')}", None)
-            vars(sys.modules.get(f"{ENGINE}.{package}" if package else ENGINE, module)).pop(own, None)
+            here = ENGINE + name.removeprefix(NAME)
+            package, _, own = here.rpartition(".")
+            sys.modules.pop(here, None)
+            if package in sys.modules:
+                vars(sys.modules[package]).pop(own, None)
 
 
 @final

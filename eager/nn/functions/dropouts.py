@@ -17,6 +17,12 @@ from graphc.ops.rules import torch_name
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
+OTHER_DIMS = (
+    "dropout{spatial}d: Received a {ndim}-D input to dropout{spatial}d, which is deprecated and will result in an "
+    "error in a future release. To retain the behavior and silence this warning, please use dropout instead. Note that "
+    "dropout{spatial}d exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
+    "dimension, and an optional batch dimension (i.e. {least}D or {most}D inputs)."
+)
 SELU_LIMIT = -1.7580993408473766  # of selu, far left
 
 
@@ -97,13 +103,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     check_probability(p)
     ndim = len(shape_of(input, "dropout2d"))
     if ndim not in (3, 4):
-        warnings.warn(
-            f"dropout2d: Received a {ndim}-D input to dropout2d, which is deprecated and will result in an error in a "
-            "future release. To retain the behavior and silence this warning, please use dropout instead. Note that "
-            "dropout2d exists to provide channel-wise dropout on inputs with 2 spatial dimensions, a channel "
-            "dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
-            stacklevel=2,
-        )
+        warnings.warn(OTHER_DIMS.format(ndim=ndim, spatial=2, least=3, most=4), stacklevel=2)
     if ndim == 3:
         warnings.warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
@@ -120,13 +120,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     check_probability(p)
     ndim = len(shape_of(input, "dropout3d"))
     if ndim not in (4, 5):
-        warnings.warn(
-            f"dropout3d: Received a {ndim}-D input to dropout3d, which is deprecated and will result in an error in a "
-            "future release. To retain the behavior and silence this warning, please use dropout instead. Note that "
-            "dropout3d exists to provide channel-wise dropout on inputs with 3 spatial dimensions, a channel "
-            "dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
-            stacklevel=2,
-        )
+        warnings.warn(OTHER_DIMS.format(ndim=ndim, spatial=3, least=4, most=5), stacklevel=2)
     return _by_channel(input, p, training, inplace, ndim != 5)
 
 
@@ -155,6 +149,3 @@ def _alpha_dropped(input: Tensor, noise: tuple[int, ...], p: float, training: bo
     kept = _kept(input, noise, p)
     shift = E.add(E.mul(E.add(kept, -1), -SELU_LIMIT * scale), -SELU_LIMIT * scale * p)
     return _into(input, E.add(E.mul(input, E.mul(kept, scale)), shift), inplace)
-
-
-# --- tables
