@@ -115,7 +115,8 @@ class Specializations:
         """Let `specialization`, a new one perhaps, be tried first. Returns those that there is no room for any more."""
         found, dropped = self._without(specialization), list[Specialization]()
         key = specialization.signature
-        found = {**found, key: (specialization, *found.pop(key, ()))}
+        others = found.pop(key)  # so that it comes last in the dict again
+        found[key] = (specialization, *others)
         while sum(map(len, found.values())) > LARGEST:
             oldest = next(iter(found))
             *left, last = found[oldest]

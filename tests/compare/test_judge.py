@@ -10,6 +10,7 @@ import eager as torch
 from compare.declared.operations import call_of, samples_of
 from compare.fuzzing.program import array_literal, names
 from compare.judging.float64 import widen, widen_array
+from compare.judging.numeric import Rounding, evaluate
 from compare.judging.tolerance import Judgement, Verdict, accumulation_length, judge, same_bits
 from compare.judging.yardstick import Yardstick, stand_in
 from compare.locating.culprit import summary
@@ -17,7 +18,7 @@ from compare.selftest.planting import declared
 from eager.engine.language import E
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops import OPS
-from graphc.ops.aval import aval_of
+from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import FLOAT32, bfloat16
 from graphc.ops.interpret import run_kernel
 
@@ -44,6 +45,19 @@ def test_one_wrong_element_in_a_million_is_a_bug(rng: np.random.Generator):
     assert judgement.verdict is Verdict.BUG
     assert "element (123456,)" in judgement.detail
     assert "1 of 1000000" in judgement.detail
+
+
+def test_a_quotient_by_what_is_mostly_rounding_is_anything_in_every_other_run():
+    """With nan in every run, what infinity or zero there leads to would never be seen."""
+    builder = Builder()
+    x, third = builder.input("x", Aval((64,), FLOAT32)), builder.constant(1 / 3, FLOAT32)
+    quotient = third / ((x + third) - third - x)
+    graph = builder.graph("program", Ref(quotient.id))
+    wide = widen(graph)
+    arrays = [np.linspace(1, 2, 64)]
+    exact = evaluate(wide, arrays)
+    runs = [evaluate(wide, arrays, rounding=Rounding(graph, seed, exact=exact))[quotient.id] for seed in range(4)]
+    assert [bool(np.isnan(found).all()) for found in runs] == [True, False, True, False]
 
 
 def test_another_exponential_is_within_rounding(rng: np.random.Generator):

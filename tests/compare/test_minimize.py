@@ -19,7 +19,7 @@ from compare.cases.case import Case
 from compare.command_line import main
 from compare.fuzzing import Input, Program, Statement
 from compare.minimizing import minimize_program
-from compare.minimizing.reducing import simpler_expressions
+from compare.minimizing.reducing import around, simpler_expressions
 from compare.minimizing.simplifying import smaller_shapes, with_short_names
 from compare.minimizing.sources import source_of
 from compare.minimizing.statements import apart, cut, live, statement, statements, values_of, with_aliases
@@ -253,6 +253,14 @@ def test_statements_know_what_they_do(text, makes, reads, writes):
     found = statement(text)
     assert (sorted(found.makes), sorted(found.reads)) == (sorted(makes), sorted(reads))
     assert list(found.writes) == writes
+
+
+def test_what_a_statement_is_computed_from_is_tried_step_by_step():
+    text = "a = x * 2\nb = x + 1\nc = a.exp()\nd = b - c\ne = d.sin()\nf = x - 3"
+    program = program_with(text, ["e", "f"], x=[1.0])
+    found = [[s.makes[0] for s in small.statements] for small in around(program, 0, "sin", values_of(program))]
+    assert found[0] == ["e"] and ["d", "e"] in found and ["a", "b", "c", "d", "e"] in found
+    assert all("f" not in made for made in found)
 
 
 def test_a_variable_that_is_assigned_again_gets_another_name():

@@ -26,6 +26,7 @@ from graphc.lowering import cache, keys, programs, timing
 from graphc.lowering.executable import Executable
 from graphc.lowering.source import jax_kernel
 from graphc.ops import OPS, op
+from graphc.ops.aval import Literal
 from graphc.ops.dtypes import SHORT_NAMES, bfloat16
 from graphc.ops.rules import pointwise_float
 from tests.quick import FLAGS
@@ -129,9 +130,9 @@ def lowered(fn: Any = doubled, **options: Any) -> Executable:
     return graphc.lower(graphc.trace(fn, torch.zeros(3)), **options)
 
 
-def called(program: Executable) -> str:
+def called(program: Executable, factor: float = 2) -> str:
     """How the program came to be, once it has been called and is right."""
-    np.testing.assert_allclose(np.asarray(program(X.copy())), np.tanh(X) * 2, rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(program(X.copy())), np.tanh(X) * factor, rtol=1e-6)
     return "loaded" if "load" in program.seconds else "compiled"
 
 
@@ -379,8 +380,17 @@ def test_the_programs_used_last_stay(kept: Path, monkeypatch: pytest.MonkeyPatch
     assert called(lowered()) == "loaded"  # which is used now
     size = max(path.stat().st_size for path in kept.iterdir())
     monkeypatch.setattr(cache, "LARGEST", int(2.5 * size))
-    lowered(lambda x: torch.tanh(x) * 3).compile()
-    assert len(list(kept.iterdir())) == 2 and called(lowered()) == "loaded"
+    lowered(tripled).compile()
+    assert len(list(kept.iterdir())) == 2 and [called(lowered()), called(lowered(tripled), 3)] == ["loaded"] * 2
+
+
+def tripled(x: Any) -> Any:
+    return torch.tanh(x) * 3
+
+
+def test_constants_with_the_same_bits_are_told_apart_by_their_dtypes():
+    alike = [np.zeros(2, dtype) for dtype in (np.float32, np.int32, np.uint32)] + [np.zeros((2, 1), np.float32)]
+    assert len({tuple(keys._described(Literal(array))) for array in alike}) == len(alike)
 
 
 def test_programs_with_kernels_of_the_users_are_not_kept(kept: Path):

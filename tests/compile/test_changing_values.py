@@ -12,6 +12,7 @@ import pytest
 
 import eager as torch
 import graphc
+from graphc.compiling import specializations
 
 pytestmark = pytest.mark.on_numpy
 
@@ -31,6 +32,26 @@ def test_a_number_argument_becomes_an_input():
     count, text = programs(step)
     assert count == 2
     assert "a number among the arguments varies" in text
+
+
+def test_of_the_most_programs_that_are_kept_none_goes_and_then_the_one_unused_longest(monkeypatch):
+    monkeypatch.setattr(specializations, "LARGEST", 3)
+    traced = list[str]()
+
+    def step(x, how):
+        traced.append(how)
+        return x * len(how)
+
+    compiled = graphc.compile(step)
+    for how in ("a", "bb", "ccc", "a", "bb", "ccc", "a"):
+        compiled(X, how)
+    assert sorted(traced) == ["a", "bb", "ccc"]
+    compiled(X, "dddd")
+    compiled(X, "a")
+    compiled(X, "ccc")
+    assert traced[3:] == ["dddd"]
+    assert compiled(X, "bb").tolist() == (X * 2).tolist()
+    assert traced[4:] == ["bb"]
 
 
 def test_a_comparison_with_a_number_argument_has_one_program_a_side():

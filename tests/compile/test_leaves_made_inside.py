@@ -275,3 +275,38 @@ def _equal(a: Any, b: Any) -> bool:
 def test_compiled_does_what_eager_does(name: str):
     expected, found = _seen(name, lambda fn: fn), _seen(name, graphc.compile)
     assert _equal(expected, found), f"{expected}\n{found}"
+
+
+def _seed_written_after_backward(x, g):
+    (x + 1).backward(g)
+    g.mul_(2)
+    return x.grad.clone()
+
+
+def _seed_of_a_leaf_written(x, g):
+    x.backward(g)
+    g.mul_(2)
+    return x.grad.clone()
+
+
+def _gradient_written(x, g):
+    (h,) = torch.autograd.grad(x.clone(), x, g)
+    h.add_(1)
+    return h, g.clone()
+
+
+def _gradient_of_itself_written(x, g):
+    (h,) = torch.autograd.grad(x, x, g)
+    h.add_(1)
+    return h, g.clone()
+
+
+@pytest.mark.parametrize(
+    "fn", [_seed_written_after_backward, _seed_of_a_leaf_written, _gradient_written, _gradient_of_itself_written]
+)
+def test_a_gradient_has_memory_of_its_own_and_not_that_of_the_seed(fn):
+    found = []
+    for run in (fn, graphc.compile(fn)):
+        x, g = torch.ones(3, requires_grad=True), torch.tensor([1.0, 2.0, 3.0])
+        found.append((run(x, g), x.grad, g))
+    assert str(found[0]) == str(found[1])

@@ -318,6 +318,26 @@ def test_lbfgs_walks_pytorchs_path(settings: dict[str, Any]):
     assert own_names == names
 
 
+def test_lbfgs_steps_on_from_a_second_trial_that_is_no_better():
+    """A trial that is low enough, still descends and is no better than the one before it: PyTorch 2.13's own trials."""
+    p = eager.tensor([1.5], dtype=eager.float64, requires_grad=True)
+    optimizer = optim.LBFGS([p], lr=0.3, max_iter=3, line_search_fn="strong_wolfe")
+    tried = list[float]()
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        waves = zip((-0.92, -0.92, -0.17, -0.39), (0.98, 4.97, 4.24, 1.56), strict=True)
+        loss = 0.01 * p.square().sum()
+        for k, (height, phase) in enumerate(waves):
+            loss = loss + height * eager.sin((k * 7 + 1) * p + phase).sum()
+        loss.backward()
+        tried.append(p.item())
+        return loss
+
+    optimizer.step(closure)
+    np.testing.assert_allclose(tried, [1.5, 1.2, -0.1515], rtol=1e-6)
+
+
 def test_lbfgs_refuses():
     p = parameter([1.0])
     with pytest.raises(ValueError, match="doesn't support per-parameter options"):

@@ -77,6 +77,20 @@ def test_donated_state_falls_back_when_a_check_fails():
     np.testing.assert_array_equal(np.asarray(caught.value.outputs[0]), [3, 4])
 
 
+def test_outputs_that_are_one_value_do_not_move_what_falls_back():
+    def f(state, table, i):
+        row = table[i]
+        return row * 2, row * 2, state + row
+
+    graph = graphc.optimize(graphc.trace(f, torch.zeros(2), torch.ones(4), torch.tensor([0, 3])))
+    assert len(set(graph.outputs)) == 2
+    run = graphc.lower(graph, donate=(0,), restore={2: 0})
+    state = run.own(np.array([1.0, 2.0], np.float32))
+    with pytest.raises(IndexError) as caught:
+        run.call(state, np.ones(4, np.float32), np.array([0, 9]))
+    np.testing.assert_array_equal(np.asarray(caught.value.outputs[2]), [1, 2])
+
+
 def test_a_program_awaits_numpy_memory():
     run = graphc.lower(graphc.trace(lambda x: x @ x, torch.zeros(400, 400)))
     for _ in range(10):

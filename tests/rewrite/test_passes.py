@@ -30,6 +30,14 @@ def test_questions_to_the_data_are_not_merged():
     assert names(eliminate_common_subexpressions(graph)) == ["decided", "decided"]
 
 
+def test_what_is_asked_of_the_data_is_asked_though_nothing_reads_it():
+    b = Builder()
+    x, expected = b.input("x", Aval((2,), INT64)), b.input("expected", Aval((2,), INT64))
+    b.language.decided(x, expected)
+    b.language.neg(x)
+    assert names(eliminate_dead_code(b.graph("f", Ref(x.id)))) == ["decided"]
+
+
 def test_an_operation_on_constants_is_its_value():
     b = Builder()
     total = b.constant(np.array([1.0, 2.0], np.float32)) + b.constant(np.array([2.0, 3.0], np.float32))
