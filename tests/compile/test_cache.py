@@ -384,10 +384,6 @@ def test_the_programs_used_last_stay(kept: Path, monkeypatch: pytest.MonkeyPatch
     assert len(list(kept.iterdir())) == 2 and [called(lowered()), called(lowered(tripled), 3)] == ["loaded"] * 2
 
 
-def tripled(x: Any) -> Any:
-    return torch.tanh(x) * 3
-
-
 def test_constants_with_the_same_bits_are_told_apart_by_their_dtypes():
     alike = [np.zeros(2, dtype) for dtype in (np.float32, np.int32, np.uint32)] + [np.zeros((2, 1), np.float32)]
     assert len({tuple(keys._described(Literal(array))) for array in alike}) == len(alike)

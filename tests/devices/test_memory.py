@@ -285,6 +285,6 @@ def test_writes_that_are_refused():
         repeated = torch.zeros(3, 1, device="xla:1").expand(3, 4)
         with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
             repeated.add_(1)
-        assert repeated[:, :1].add_(1).tolist() == [[1.0]] * 3
+        assert repeated[::2, :1].add_(1).tolist() == [[1.0]] * 2
         with pytest.raises(RuntimeError, match="output with shape"):
             torch.zeros(4, device="xla:1").add_(x.detach())
