@@ -32,7 +32,7 @@ from graphc.capture.state.environment import Environment  # noqa: E402
 from graphc.capture.trace import capture  # noqa: E402
 from graphc.ir import Graph, Ref  # noqa: E402
 from training_steps import graphc_step, jax_step  # noqa: E402
-from trainings import TRAININGS  # noqa: E402
+from trainings import TRAININGS, made  # noqa: E402
 
 SIZES = 1_000, 10_000
 SHOWN = 0.02  # of the time of all passes
@@ -109,7 +109,7 @@ def case_of_lines(program: Callable[..., Any], n: int) -> Case:
 
 def case_of_training(name: str) -> Case:
     eager.manual_seed(0)
-    training = TRAININGS[name]()
+    training = made(name)
     step, batch = graphc_step(training), tuple(map(eager.tensor, training.batch))
     update, state, jax_batch = jax_step(training)
 

@@ -1,11 +1,12 @@
 """Whole training steps, compiled by graphc, beside the hand-written donated JAX step of the same mathematics.
 
-Run: python benchmarks/training_steps.py [--quick] [word in a name]
+Run: python benchmarks/training_steps.py [--quick] [--pytorch] [word in a name]
 
 *Steady*: interleaved on one core, results awaited, state in JAX's memory on both sides; the median of the ratios of CPU
 time within rounds. *First call*: from the call to its awaited result, each in a process of its own with JAX already
 started and no cache on disk; the ratio of the medians; and how many programs XLA compiles in graphc's second call.
 Losses of the first steps, and what the model keeps beside its parameters, are compared before anything is timed.
+`--pytorch` adds the same steps in PyTorch, eager and under torch.compile, to the table, where it is installed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from timing import interleaved, numbers_of, one_core, row
@@ -26,9 +27,11 @@ import numpy as np  # noqa: E402
 
 import eager as torch  # noqa: E402
 import graphc  # noqa: E402
-from trainings import TRAININGS, Training  # noqa: E402
+from pytorch_steps import pytorch_steps  # noqa: E402
+from trainings import TRAININGS, Training, made  # noqa: E402
 
 CHECKED = 5  # steps whose losses must agree
+NO_OTHERS: Mapping[str, Callable[[], Any]] = {}
 COMPILED = "/jax/core/compile/backend_compile_duration"  # the event of a program that XLA has compiled
 
 
@@ -98,24 +101,35 @@ def jax_side(training: Training) -> Side:
 SIDES = {"jax": jax_side, "graphc": graphc_side}
 
 
-def steps_of(name: str) -> dict[str, Callable[[], Any]]:
-    """Both steps, whose losses and buffers have been found equal."""
+def steps_of(name: str, others: Mapping[str, Callable[[], Any]] = NO_OTHERS) -> dict[str, Callable[[], Any]]:
+    """Both steps and `others`, whose losses and buffers have been found equal."""
     torch.manual_seed(0)
-    training = TRAININGS[name]()
-    sides = {side: make(training) for side, make in SIDES.items()}
-    losses = {side: [float(made.step()) for _ in range(CHECKED)] for side, made in sides.items()}
-    np.testing.assert_allclose(losses["graphc"], losses["jax"], rtol=1e-4)
+    training = made(name)
+    sides = {side: make(training) for side, make in SIDES.items()} | {
+        n: Side(step, tuple) for n, step in others.items()
+    }
+    losses = {name: [float(side.step()) for _ in range(CHECKED)] for name, side in sides.items()}
+    for found in losses.values():
+        np.testing.assert_allclose(found, losses["jax"], rtol=1e-4)
     assert len(set(losses["jax"])) == CHECKED, "the loss does not move: nothing is trained"
     ours, theirs = (jax.tree.leaves(sides[side].buffers()) for side in ("graphc", "jax"))
     for our, their in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(our, their, rtol=1e-4, atol=1e-5)
-    return {side: made.step for side, made in sides.items()}
+    return {name: side.step for name, side in sides.items()}
 
 
-def steady(name: str, rounds: int, block: float) -> float:
-    """How long graphc's step takes, in hand-written steps."""
-    t = interleaved(steps_of(name), rounds, block, time.process_time)
+def steady(name: str, rounds: int, block: float, pytorch: bool) -> float:
+    """How long graphc's step takes, in hand-written steps; and that of PyTorch."""
+    others: dict[str, Callable[[], Any]] = {}
+    if pytorch:
+        try:
+            others = pytorch_steps(name)
+        except (ImportError, TypeError) as error:
+            print(f"{name}: no step in PyTorch: {str(error).splitlines()[0]}")
+    t = interleaved(steps_of(name, others), rounds, block, time.process_time)
     row(f"{name}: steady step", f"{t.ratio['graphc']:.3f} x of {t.seconds['jax'] * 1e3:.2f} ms", "<= 1.03 each")
+    for other in others:
+        row(f"    {other}", f"{t.ratio[other]:.3f} x", "")
     return t.ratio["graphc"]
 
 
@@ -136,7 +150,7 @@ def first_call(name: str, repeats: int) -> float:
 def one_first_call(side: str, name: str) -> tuple[int, float]:
     """(programs compiled in the second call, seconds of the first call) of this process."""
     torch.manual_seed(0)
-    step = SIDES[side](TRAININGS[name]()).step
+    step = SIDES[side](made(name)).step
     jax.block_until_ready(jax.jit(lambda x: x + 1)(jnp.zeros(3)))
     start = time.perf_counter()
     step()
@@ -156,13 +170,18 @@ def main() -> None:
     parser.add_argument("word", nargs="?", default="", help="measure only models whose name contains it")
     parser.add_argument("--quick", action="store_true", help="few rounds: a figure to see that everything runs")
     parser.add_argument("--first", nargs=2, metavar=("SIDE", "NAME"), help="print the figures of one first call")
+    parser.add_argument("--pytorch", action="store_true", help="show PyTorch's steps, too")
     given = parser.parse_args()
     if given.first:
         print(*one_first_call(*given.first))
         return
     names = [name for name in TRAININGS if given.word.lower() in name.lower()]
     rounds, block, repeats = (5, 0.02, 1) if given.quick else (25, 0.1, 5)
-    summary("steady, geometric mean", [steady(name, rounds, block) for name in names], "<= 0.95, worst <= 1.03")
+    summary(
+        "steady, geometric mean",
+        [steady(name, rounds, block, given.pytorch) for name in names],
+        "<= 0.95, worst <= 1.03",
+    )
     summary("first call, geometric mean", [first_call(name, repeats) for name in names], "<= 1.00, worst <= 1.30")
 
 

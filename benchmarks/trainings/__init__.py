@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import generative, images, numerical, recurrent, transformers, vectors
-from .training import Training
+import numpy as np
 
-__all__ = ["TRAININGS", "Training"]
+from . import generative, images, numerical, recurrent, transformers, vectors
+from .training import Training, rng
+
+__all__ = ["TRAININGS", "Training", "made"]
 
 TRAININGS: dict[str, Callable[[], Training]] = {
     **vectors.TRAININGS,
@@ -22,3 +24,9 @@ TRAININGS: dict[str, Callable[[], Training]] = {
     **recurrent.TRAININGS,
     **numerical.TRAININGS,
 }
+
+
+def made(name: str) -> Training:
+    """A training with the same batch each time."""
+    rng.bit_generator.state = np.random.default_rng(0).bit_generator.state
+    return TRAININGS[name]()
