@@ -105,9 +105,8 @@ def steps_of(name: str, others: Mapping[str, Callable[[], Any]] = NO_OTHERS) -> 
     """Both steps and `others`, whose losses and buffers have been found equal."""
     torch.manual_seed(0)
     training = made(name)
-    sides = {side: make(training) for side, make in SIDES.items()} | {
-        n: Side(step, tuple) for n, step in others.items()
-    }
+    sides = {side: make(training) for side, make in SIDES.items()}
+    sides |= {other: Side(step, tuple) for other, step in others.items()}
     losses = {name: [float(side.step()) for _ in range(CHECKED)] for name, side in sides.items()}
     for found in losses.values():
         np.testing.assert_allclose(found, losses["jax"], rtol=1e-4)
@@ -177,11 +176,8 @@ def main() -> None:
         return
     names = [name for name in TRAININGS if given.word.lower() in name.lower()]
     rounds, block, repeats = (5, 0.02, 1) if given.quick else (25, 0.1, 5)
-    summary(
-        "steady, geometric mean",
-        [steady(name, rounds, block, given.pytorch) for name in names],
-        "<= 0.95, worst <= 1.03",
-    )
+    ratios = [steady(name, rounds, block, given.pytorch) for name in names]
+    summary("steady, geometric mean", ratios, "<= 0.95, worst <= 1.03")
     summary("first call, geometric mean", [first_call(name, repeats) for name in names], "<= 1.00, worst <= 1.30")
 
 
