@@ -12,6 +12,8 @@ from graphc.normal.plan import Memory
 from graphc.normal.write import Writer, costs_of
 from graphc.rewrite.cost import node_cost
 
+NEAR = 1.25  # times the cheapest form, a choice may cost of which others that differ in one atom are tried
+
 # f(region, what a form of it costs, the nodes that it takes, those that are the region's roots)
 Watch = Callable[[Region, float, Mapping[int, Node], tuple[int, ...]], None]
 
@@ -44,14 +46,13 @@ class Trial:
         end = memory.left - (work if likely else min(work, bounds.unlikely))
         most = self._most(region)
         found: tuple[float, frozenset[int]] | None = None
-        tried: set[frozenset[int]] = set()
+        prices: dict[frozenset[int], float | None] = {}
 
         def attempt(atoms: frozenset[int]) -> None:
             nonlocal found
-            if atoms in tried or memory.left < max(end, 0):
+            if atoms in prices or memory.left < max(end, 0):
                 return
-            tried.add(atoms)
-            price = self.cost(region, atoms, min(most, memory.left - end))
+            price = prices[atoms] = self.cost(region, atoms, min(most, memory.left - end))
             if price is not None and (found is None or price < found[0]):
                 found = price, atoms
 
@@ -62,8 +63,10 @@ class Trial:
         if found is None or found[0] > hopeful:
             return found
         own = [id for id in reversed(region.members) if id in shared | sums][: bounds.tries]
-        for id in own:
-            attempt(frozenset([id]))
+        without = prices.get(frozenset())
+        if without is not None and without <= NEAR * found[0]:
+            for id in own:
+                attempt(frozenset([id]))
         for id in own:
             attempt(found[1] ^ {id})
         return found
