@@ -138,11 +138,13 @@ class Facts:
     # --- where zeros are
 
     def band(self, id: int) -> Band:
-        """Of a matrix."""
+        """Of a matrix; of a stack of matrices nothing is known."""
         if id not in self._bands:
             node = self._nodes[id]
             least = whole(node.shape)
             self._bands[id] = least
+            if len(node.shape) > 2:
+                return least
             passed = self._passed(node)
             if passed is not None:
                 least = self.band(passed)

@@ -30,7 +30,7 @@ class Bounds(NamedTuple):
     work: int = 160_000
     attempt: int = 100_000
     region: int = 30_000
-    per_operation: float = 20.0
+    per_operation: float = 2.0
     unlikely: int = 15_000
 
 

@@ -31,6 +31,7 @@ from graphc.passes.places import regular_places
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL, linalg, scattering
+from graphc.passes.scaled_sums import take_out_factors
 from graphc.passes.settings import DEFAULT, LOWERING, USUAL, WIDE, Settings, settings_of
 from graphc.passes.settled import Pass, settling
 from graphc.passes.solves import solve_systems
@@ -141,6 +142,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         bands,
         demand,
         ("support", REASSOCIATES, shrink),
+        ("factors of sums", REASSOCIATES, take_out_factors),
         ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)),
     )
     return (

@@ -10,6 +10,7 @@ import pytest
 
 import eager as torch
 import graphc
+from eager.engine.language import E
 from graphc.facts.bands import Band
 from graphc.facts.held import Held
 from graphc.facts.known import Facts
@@ -131,6 +132,23 @@ def test_bands_of_masks():
     facts = Facts(graph.nodes)
     found = [facts.band(id) for id in graph.outputs]
     assert found == [Band(N - 1, 2), Band(-3, N - 1), Band(N - 1, N - 1), Band(-3, N - 1)]
+
+
+@pytest.mark.parametrize("stack", [(2,), (3, 1)], ids=str)
+def test_of_a_stack_of_matrices_nothing_is_known(stack: tuple[int, ...]):
+    """What an element of it is read for is found in it, whatever the function of matrices."""
+
+    def f(A: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        inverse = E.inv(torch.tril(A), checked=False, asked="inv")
+        return tuple(B.reshape(-1)[:2] for B in (inverse, torch.tril(A), A @ torch.tril(A), torch.linalg.cholesky(A)))
+
+    A = rng.standard_normal((*stack, 4, 4))
+    A = A @ A.swapaxes(-1, -2) + np.eye(4)
+    graph = graphc.trace(f, torch.from_numpy(A))
+    facts = Facts(graph.nodes)
+    assert {facts.band(id) for id, node in graph.nodes.items() if node.shape == A.shape} == {Band(3, 3)}
+    for found, expected in zip(graphc.optimize(graph)(A), graph(A), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
 def test_what_depends_on_an_input_is_not_held():

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.ops import OPS
+from graphc.ops.aval import size_of
 from graphc.ops.dtypes import FLOAT64
+from graphc.ops.rules import broadcast_shapes
 from graphc.ops.samples import Floats, Full
 from graphc.rewrite import EXACT, number
 from graphc.rewrite import RewriteRule as R
@@ -28,8 +30,27 @@ def _spreads(op: Any) -> R:
              example={"y": Floats((4,)), "s": (3, 4)})  # fmt: skip
 
 
+def _before_spread(op: Any) -> R:
+    """Arithmetic on what is not spread yet takes fewer operations."""
+
+    def left(F: Any, x: Any, y: Any, s: Any) -> Any:
+        return getattr(F, op.name)(F.broadcast_to(x, shape=s), y)
+
+    def smaller(x: Any, y: Any, s: Any) -> bool:
+        if x.dtype != y.dtype or len(y.shape) > len(s):
+            return False
+        together = broadcast_shapes([x.shape, y.shape])
+        return size_of(together) < size_of(s) and broadcast_shapes([together, s]) == s
+
+    return R(f"{op.name}_before_spread", EXACT, left,
+             lambda F, x, y, s: F.broadcast_to(getattr(F, op.name)(x, y), shape=s), when=smaller,
+             example={"x": Floats((3, 1)), "y": Floats((3, 1)), "s": (3, 4)})  # fmt: skip
+
+
+_ARITHMETIC = [op for op in OPS.values() if op.pointwise and len(op.args) == 2 and op.lifting is not None]
 RULES = (
-    *[_spreads(op) for op in OPS.values() if op.pointwise and len(op.args) == 2 and op.lifting is not None],
+    *map(_spreads, _ARITHMETIC),
+    *map(_before_spread, _ARITHMETIC),
     R(
         "permute_permute",
         EXACT,
