@@ -150,12 +150,16 @@ class _Writer:
         array = self._cut(array, [0] * len(sizes), sizes, [1] * len(sizes))
         labels = [k for d in axes for k in d.labels]
         turned = [k in d.turned for d in axes for k in d.labels]
-        if any(turned):
-            array = F.flip(array, axis=tuple([k for k, is_turned in enumerate(turned) if is_turned]))
         while len(set(labels)) < len(labels):
             first, second = next((labels.index(k), p) for p, k in enumerate(labels) if labels.index(k) != p)
+            if turned[first] != turned[second]:
+                array = F.flip(array, axis=(second,))
             array = F.diagonal(array, offset=0, dim1=first, dim2=second)
-            labels = [k for p, k in enumerate(labels) if p not in (first, second)] + [labels[first]]
+            for of_axes in (labels, turned):
+                of_axes.append(of_axes[first])
+                del of_axes[second], of_axes[first]
+        if any(turned):
+            array = F.flip(array, axis=tuple([k for k, is_turned in enumerate(turned) if is_turned]))
         return Labelled(array, tuple(labels))
 
     def _cut(self, array: Symbol, start: Sequence[int], count: Sequence[int], step: Sequence[int]) -> Symbol:

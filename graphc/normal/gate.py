@@ -200,7 +200,9 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow], sums
         composed = found.composed or doubled or found.structure
         # of a sum with an array of no structure, a product is no less than the one with that
         structure = many or all(f.structure or n < node.size for f, n in zip(below, sizes, strict=True))
-        return found._replace(added=max(found.added, node.size), composed=composed, structure=structure)
+        outer = found.outer or max(sizes) < node.size
+        added = max(found.added, node.size)
+        return found._replace(added=added, composed=composed, structure=structure, outer=outer)
     if max(sizes) < node.size:
         return found._replace(structure=True, outer=True, parts=own)
     if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it, but by an outer product
