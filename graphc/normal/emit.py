@@ -152,15 +152,23 @@ class _Writer:
         turned = [k in d.turned for d in axes for k in d.labels]
         while len(set(labels)) < len(labels):
             first, second = next((labels.index(k), p) for p, k in enumerate(labels) if labels.index(k) != p)
-            if turned[first] != turned[second]:
-                array = F.flip(array, axis=(second,))
-            array = F.diagonal(array, offset=0, dim1=first, dim2=second)
+            array = self._diagonal(array, first, second, turned[first] != turned[second])
             for of_axes in (labels, turned):
                 of_axes.append(of_axes[first])
                 del of_axes[second], of_axes[first]
         if any(turned):
             array = F.flip(array, axis=tuple([k for k, is_turned in enumerate(turned) if is_turned]))
         return Labelled(array, tuple(labels))
+
+    def _diagonal(self, array: Symbol, first: int, second: int, other: bool) -> Symbol:
+        """The diagonal of two axes of a size; the other one, against the second axis."""
+        F, n = self._F, array.shape[first]
+        if other and len(array.shape) == 2:
+            flat = F.reshape(array, shape=(n * n,))
+            return F.slice(flat, start=(n - 1,), stop=(n * n - 1,), step=(n - 1,))
+        if other:
+            array = F.flip(array, axis=(second,))
+        return F.diagonal(array, offset=0, dim1=first, dim2=second)
 
     def _cut(self, array: Symbol, start: Sequence[int], count: Sequence[int], step: Sequence[int]) -> Symbol:
         if tuple(count) == array.shape:

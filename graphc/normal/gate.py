@@ -194,7 +194,8 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow], sums
             again = len({_base(i, nodes) for i in node.inputs}) < len(node.inputs)
             structure = found.structure or larger or again
             return found._replace(structure=structure, zeros=zeros, outer=True, added=max(found.added, node.size))
-        return found._replace(structure=found.structure or larger, zeros=zeros)
+        turned = op.moves and not op.view and node.size == sum(sizes)  # which no sum need see
+        return found._replace(structure=found.structure or larger or turned, zeros=zeros, outer=found.outer or turned)
     if not op.bilinear:
         doubled = len({*node.inputs}) < len(node.inputs)  # x + x is x, scaled
         composed = found.composed or doubled or found.structure
