@@ -33,6 +33,7 @@ from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL, linalg, scattering
 from graphc.passes.settings import DEFAULT, LOWERING, USUAL, WIDE, Settings, settings_of
 from graphc.passes.settled import Pass, settling
+from graphc.passes.slices import batch_slices
 from graphc.passes.solves import solve_systems
 from graphc.passes.spelling import as_before, multilinear
 from graphc.passes.structured import hoist_invariants, trim_control_flow
@@ -149,6 +150,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("assumptions", REASSOCIATES, drop_proven),
         ("inverses", REASSOCIATES, expand_inverses),
         ("places", REASSOCIATES, regular_places),
+        ("slices", REASSOCIATES, batch_slices),
         ("pads", REASSOCIATES, join_pads),
         *algebra,
         ("repeats", REASSOCIATES, partial(repeats, settings=settings)),
