@@ -80,11 +80,13 @@ def _read(node: Node, nodes: Mapping[int, Node], facts: Facts) -> _Line | None:
 
 def _read_only_in(lines: Collection[int], graph: Graph, users: Mapping[int, list[int]]) -> set[int]:
     """The nodes that nothing but these lines reads, or functions and views that nothing else reads."""
-    only = set(lines)
+    ends = set(lines)
+    only: set[int] = set()
     for id, node in reversed(graph.nodes.items()):
-        follows = node.op.view or node.op.inverts or node.op.pointwise
-        if follows and id not in graph.outputs and users.get(id) and only.issuperset(users[id]):
+        if id not in graph.outputs and users.get(id) and ends.issuperset(users[id]):
             only.add(id)
+            if node.op.view or node.op.inverts or node.op.pointwise:
+                ends.add(id)
     return only
 
 

@@ -22,6 +22,7 @@ from graphc.passes.maps import can_be_one, mapped
 from graphc.passes.sums import trees_of_sums
 
 FEW = 4  # slices
+MOST = 1.1  # times the cost as written: sums of outer products are products only afterwards
 _SLICE, _PAD = OPS["slice"], OPS["pad_zeros"]
 
 
@@ -48,7 +49,7 @@ class _Place(NamedTuple):
 
 
 def batch_slices(graph: Graph) -> Graph:
-    """`graph` with what it does to slices in the same way done at once, where that costs no more. Rounds differently."""
+    """`graph` with what it does to slices in the same way done at once. Rounds differently."""
     if _SLICE not in graph.ops:
         return graph
     found = _Found(graph)
@@ -56,9 +57,11 @@ def batch_slices(graph: Graph) -> Graph:
         found.is_one(whole) and adds_up(graph.nodes[own[0]]) for whole, own in found.operations()
     ):
         return graph
+    if not found.all_read_alike():
+        return graph
     batched = eliminate_dead_code(_Writer(graph, found).written())
     before, after = (sum(costs_of(g.nodes, g.nodes, g.users()).values()) for g in (graph, batched))
-    return batched if after <= before else graph
+    return batched if after <= MOST * before else graph
 
 
 @final
@@ -124,6 +127,22 @@ class _Found:
         low = node.params["low"][axis] - (own.at - run.start) * inner[axis]
         fits = low >= 0 and low + len(run) * inner[axis] <= node.shape[axis]
         return (_Place(own.whole, axis, low), own.at) if fits else (None, 0)
+
+    def all_read_alike(self) -> bool:
+        """Whether what is computed of slices is read in the same way of all: not by one step of a recurrence after the
+        other, which are for loops."""
+        added: set[int] = set()
+        for terms in self.sums.values():
+            added.update(terms)
+            added.difference_update(self.summands(terms)[1])
+        computed = {id: own.whole for id, own in self.slices.items() if own.whole in self.operands}
+        for id, node in self._nodes.items():
+            if id in self.slices or id in added:
+                continue
+            read = Counter([computed[i] for i in node.inputs if i in computed and i not in added])
+            if read and min(read.values()) < FEW:
+                return False
+        return True
 
     def is_one(self, whole: int) -> bool:
         """Whether a whole is to be computed at once."""
@@ -231,7 +250,7 @@ class _Writer:
     def _sum(self, terms: Sequence[int]) -> Symbol:
         """A sum of a whole's slices, or of several wholes': see `_Found.sums`."""
         builder, F = self._builder, self._builder.language
-        shape = self._graph.nodes[terms[0]].shape
+        shape = max([self._graph.nodes[id].shape for id in terms], key=len)  # beside numbers
         wholes, rest = self._found.summands(terms)
         parts = [builder.symbol(self._new.get(id, id)) for id in rest]
         for place in wholes:

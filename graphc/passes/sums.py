@@ -49,7 +49,7 @@ def _shortened(graph: Graph, plans: list[tuple[int, list[int], list[_Products], 
 
 
 def trees_of_sums(graph: Graph) -> Iterator[tuple[int, list[int]]]:
-    """(root, terms) of each tree of additions of equal avals whose parts nobody else reads."""
+    """(root, terms) of each tree of additions of arrays of a shape, and numbers, whose parts nobody else reads."""
     nodes = graph.nodes
     uses = graph.uses()
     inner = {
@@ -70,7 +70,7 @@ def trees_of_sums(graph: Graph) -> Iterator[tuple[int, list[int]]]:
                 stack.extend(reversed(nodes[id].inputs))
             else:
                 terms.append(id)
-        if all(nodes[id].aval == node.aval for id in terms):
+        if all(nodes[id].dtype == node.dtype and nodes[id].shape in ((), node.shape) for id in terms):
             yield root, terms
 
 
