@@ -23,7 +23,7 @@ from graphc.passes.sums import trees_of_sums
 
 FEW = 4  # slices
 MOST = 1.1  # times the cost as written: sums of outer products are products only afterwards
-_SLICE, _PAD = OPS["slice"], OPS["pad_zeros"]
+_SLICE, _PAD, _CAT = OPS["slice"], OPS["pad_zeros"], OPS["cat"]
 
 
 class _Slice(NamedTuple):
@@ -53,7 +53,7 @@ def batch_slices(graph: Graph) -> Graph:
     if _SLICE not in graph.ops:
         return graph
     found = _Found(graph)
-    if not found.sums and not any(
+    if not (found.sums or found.joins) and not any(
         found.is_one(whole) and adds_up(graph.nodes[own[0]]) for whole, own in found.operations()
     ):
         return graph
@@ -72,6 +72,7 @@ class _Found:
     members   of each whole, the nodes that are its slices, by place
     operands  of each whole that is computed, what its slices are computed from
     sums      the terms of sums that have all slices of a whole, by root
+    joins     the wholes of which nodes have all slices, one after the other
     """
 
     def __init__(self, graph: Graph):
@@ -94,9 +95,19 @@ class _Found:
             root: terms for root, terms in trees_of_sums(graph) if len(terms) >= FEW and len(self.summands(terms)[0])
         }
 
+        self.joins = {id: whole for id, node in graph.nodes.items() if (whole := self._joined(node)) is not None}
+
     def operations(self) -> list[tuple[int, list[int]]]:
         """The wholes that are computed, and their slices."""
         return [(whole, list(self.members[whole].values())) for whole in self.operands]
+
+    def _joined(self, node: Node) -> int | None:
+        """The whole of which a node has all slices, one after the other."""
+        if node.op is not _CAT or len(node.inputs) < FEW or not all(i in self.slices for i in node.inputs):
+            return None
+        own = [self.slices[i] for i in node.inputs]
+        run = self._runs[own[0].whole]
+        return own[0].whole if own == [_Slice(own[0].whole, at) for at in run] else None
 
     def summands(self, terms: Sequence[int]) -> tuple[list[_Place], list[int]]:
         """The wholes of which all slices are terms of a sum, and how; and the other terms."""
@@ -236,6 +247,10 @@ class _Writer:
             if id in found.sums:
                 new[id] = self._sum(found.sums[id]).id
                 continue
+            if id in found.joins:
+                whole = found.joins[id]
+                new[id] = self._laid(self._part(whole, found.run(whole)), node.params["axis"], 0, node.shape).id
+                continue
             own = found.slices.get(id)
             if own is not None and found.is_one(own.whole):
                 if own.whole not in self._wholes:
@@ -259,6 +274,7 @@ class _Writer:
                 rows = F.reshape(F.sum(rows, axis=(0,), keepdims=False), shape=shape)
             else:
                 rows = self._laid(rows, place.axis, place.low, shape)
+                rows = rows + 0.0 if is_inexact(rows.dtype) else rows  # as zeros beside it do: -0 becomes +0
             parts.append(rows)
         return functools.reduce(lambda a, b: a + b, parts)
 
@@ -272,7 +288,7 @@ class _Writer:
         before = [low if k == axis else 0 for k in range(len(shape))]
         after = [n - m - b for n, m, b in zip(shape, inner, before, strict=True)]
         if not any((*before, *after)):
-            return laid + 0.0 if is_inexact(laid.dtype) else laid  # as zeros around them do: -0 becomes +0
+            return laid
         return F.pad_zeros(laid, low=tuple(before), high=tuple(after), interior=(0,) * len(shape))
 
     def _rows(self, node: Node) -> tuple[Symbol, range]:
