@@ -153,9 +153,9 @@ class _Writer:
         while len(set(labels)) < len(labels):
             first, second = next((labels.index(k), p) for p, k in enumerate(labels) if labels.index(k) != p)
             array = self._diagonal(array, first, second, turned[first] != turned[second])
-            for of_axes in (labels, turned):
-                of_axes.append(of_axes[first])
-                del of_axes[second], of_axes[first]
+            labels.append(labels[first])
+            turned.append(turned[first])
+            del labels[second], labels[first], turned[second], turned[first]
         if any(turned):
             array = F.flip(array, axis=tuple([k for k, is_turned in enumerate(turned) if is_turned]))
         return Labelled(array, tuple(labels))

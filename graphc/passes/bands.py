@@ -82,7 +82,7 @@ def _read_only_in(lines: Collection[int], graph: Graph, users: Mapping[int, list
     """The nodes that nothing but these lines reads, or functions and views that nothing else reads."""
     ends = set(lines)
     only: set[int] = set()
-    for id, node in reversed(graph.nodes.items()):
+    for id, node in reversed(list(graph.nodes.items())):
         if id not in graph.outputs and users.get(id) and ends.issuperset(users[id]):
             only.add(id)
             if node.op.view or node.op.inverts or node.op.pointwise:

@@ -150,6 +150,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("assumptions", REASSOCIATES, drop_proven),
         ("inverses", REASSOCIATES, expand_inverses),
         ("places", REASSOCIATES, regular_places),
+        *once,
         ("slices", REASSOCIATES, batch_slices),
         ("pads", REASSOCIATES, join_pads),
         *algebra,

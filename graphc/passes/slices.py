@@ -53,11 +53,7 @@ def batch_slices(graph: Graph) -> Graph:
     if _SLICE not in graph.ops:
         return graph
     found = _Found(graph)
-    if not (found.sums or found.joins) and not any(
-        found.is_one(whole) and adds_up(graph.nodes[own[0]]) for whole, own in found.operations()
-    ):
-        return graph
-    if not found.all_read_alike():
+    if not (found.sums or found.joins or found.adds_up()) or not found.all_read_alike():
         return graph
     batched = eliminate_dead_code(_Writer(graph, found).written())
     before, after = (sum(costs_of(g.nodes, g.nodes, g.users()).values()) for g in (graph, batched))
@@ -79,7 +75,7 @@ class _Found:
         self._nodes = graph.nodes
         self._numbers: dict[Any, int] = {}
         self.slices: dict[int, _Slice] = {}
-        self.members: dict[int, dict[int, int]] = {}
+        self.members: dict[int, dict[int, list[int]]] = {}
         self.operands: dict[int, tuple[_Operand, ...]] = {}
         self._runs: dict[int, range] = {}
         for level in _levels(graph):
@@ -88,18 +84,18 @@ class _Found:
                 self._note(node)
             for whole in range(first, len(self._numbers)):  # whose slices are all in this level
                 run = self._runs[whole] = self._run(whole)
-                for at, id in self.members[whole].items():
-                    if at not in run:
-                        del self.slices[id]
+                for id in [id for at, ids in self.members[whole].items() if at not in run for id in ids]:
+                    del self.slices[id]
         self.sums = {
             root: terms for root, terms in trees_of_sums(graph) if len(terms) >= FEW and len(self.summands(terms)[0])
         }
 
         self.joins = {id: whole for id, node in graph.nodes.items() if (whole := self._joined(node)) is not None}
 
-    def operations(self) -> list[tuple[int, list[int]]]:
-        """The wholes that are computed, and their slices."""
-        return [(whole, list(self.members[whole].values())) for whole in self.operands]
+    def adds_up(self) -> bool:
+        """Whether something is to be computed at once that adds up."""
+        first = [next(iter(self.members[whole].values()))[0] for whole in self.operands if self._runs[whole]]
+        return any(adds_up(self._nodes[id]) for id in first)
 
     def _joined(self, node: Node) -> int | None:
         """The whole of which a node has all slices, one after the other."""
@@ -132,7 +128,7 @@ class _Found:
         own, inner = self.slices[node.inputs[0]], self._nodes[node.inputs[0]].shape
         run = self._runs[own.whole]
         axes = [k for k, (n, m) in enumerate(zip(node.shape, inner, strict=True)) if n != m]
-        if len(axes) != 1 or run.step != 1:
+        if len(axes) != 1 or (run.step != 1 and inner[axes[0]] != 1):
             return None, 0
         (axis,) = axes
         low = node.params["low"][axis] - (own.at - run.start) * inner[axis]
@@ -184,16 +180,14 @@ class _Found:
 
     def _add(self, node: Node, key: Any, at: int, operands: tuple[_Operand, ...] | None) -> None:
         whole = self._numbers.setdefault(key, len(self._numbers))
-        if self.members.setdefault(whole, {}).setdefault(at, node.id) != node.id:
-            return  # the same again
+        self.members.setdefault(whole, {}).setdefault(at, []).append(node.id)  # several that are equal
         self.slices[node.id] = _Slice(whole, at)
         if operands is not None:
             self.operands[whole] = operands
 
     def _run(self, whole: int) -> range:
         """The longest run of places in equal steps; none if it is short."""
-        read = [o for o in self.operands.get(whole, ()) if o.ahead is not None]
-        places = sorted(at for at in self.members[whole] if all(at + (o.ahead or 0) in self._runs[o.of] for o in read))
+        places = sorted(self.members[whole])
         best, first = range(0), 0
         for last in range(1, len(places) + 1):
             step = places[first + 1] - places[first] if first + 1 < len(places) else 1
@@ -273,23 +267,24 @@ class _Writer:
             if place.axis is None:
                 rows = F.reshape(F.sum(rows, axis=(0,), keepdims=False), shape=shape)
             else:
-                rows = self._laid(rows, place.axis, place.low, shape)
+                rows = self._laid(rows, place.axis, place.low, shape, self._found.run(place.whole).step)
                 rows = rows + 0.0 if is_inexact(rows.dtype) else rows  # as zeros beside it do: -0 becomes +0
             parts.append(rows)
         return functools.reduce(lambda a, b: a + b, parts)
 
-    def _laid(self, rows: Symbol, axis: int, low: int, shape: Sequence[int]) -> Symbol:
-        """Slices one after the other along an axis, from `low` on, with zeros before and after them."""
+    def _laid(self, rows: Symbol, axis: int, low: int, shape: Sequence[int], step: int = 1) -> Symbol:
+        """Slices one after the other along an axis, from `low` on, with zeros before and after them; between them as
+        well, if they have one element there and lie in steps."""
         F = self._builder.language
         count, *inner = rows.shape
         dims = (*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1))
         inner[axis] *= count
         laid = F.reshape(F.permute(rows, dims=dims), shape=tuple(inner))
-        before = [low if k == axis else 0 for k in range(len(shape))]
-        after = [n - m - b for n, m, b in zip(shape, inner, before, strict=True)]
-        if not any((*before, *after)):
+        if tuple(inner) == tuple(shape):
             return laid
-        return F.pad_zeros(laid, low=tuple(before), high=tuple(after), interior=(0,) * len(shape))
+        after = shape[axis] - low - (inner[axis] - 1) * step - 1
+        before, behind, between = ([n if k == axis else 0 for k in range(len(shape))] for n in (low, after, step - 1))
+        return F.pad_zeros(laid, low=tuple(before), high=tuple(behind), interior=tuple(between))
 
     def _rows(self, node: Node) -> tuple[Symbol, range]:
         """What a node is cut out of, with the parts along an axis in front."""
