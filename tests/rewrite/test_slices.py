@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import eager as torch
+import eager.nn.functional as F
 import graphc
 from graphc.ir import Graph
 from graphc.ir.check import check
@@ -36,6 +37,7 @@ ALIKE: dict[str, tuple[Callable[..., Any], int]] = {
     "columns": (lambda A, W: torch.stack([A @ W[:, k] for k in range(24)], 1), 1),
     "blocks of columns": (lambda A, W: torch.cat([(A @ w).sin() for w in W.chunk(6, 1)], 1), 1),
     "a dim in the middle": (lambda A, T: torch.stack([T[:, k] @ A for k in range(8)]), 1),
+    "pieces laid apart": (lambda A, X: sum(F.pad((A @ X[k])[:2], (3 * k, 22 - 3 * k)) for k in range(8)), 1),
     "neighbours": (lambda A, X: sum((A @ (X[k + 1] - X[k])).abs() for k in range(7)), 1),
 }
 # as they are: recurrences, too few, not alike
@@ -43,6 +45,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "a recurrence": lambda A, X: _steps(A, X),
     "three": lambda A, X: torch.stack([A @ X[k] for k in range(3)]),
     "different functions": lambda A, X: torch.stack([(A * float(k)) @ X[k] for k in range(8)]),
+    "windows that overlap": lambda A, X: sum(F.pad(A @ X[k], (k, 7 - k)) for k in range(8)),
     "uneven places": lambda A, X: torch.stack([A @ X[k] for k in (0, 1, 3, 7)]),
     "no product": lambda X: torch.stack([X[0], X[1]]) + X[2],
 }
