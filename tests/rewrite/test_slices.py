@@ -37,7 +37,7 @@ ALIKE: dict[str, tuple[Callable[..., Any], int]] = {
     "columns": (lambda A, W: torch.stack([A @ W[:, k] for k in range(24)], 1), 1),
     "blocks of columns": (lambda A, W: torch.cat([(A @ w).sin() for w in W.chunk(6, 1)], 1), 1),
     "a dim in the middle": (lambda A, T: torch.stack([T[:, k] @ A for k in range(8)]), 1),
-    "pieces laid apart": (lambda A, X: sum(F.pad((A @ X[k])[:2], (3 * k, 22 - 3 * k)) for k in range(8)), 1),
+    "pieces laid apart": (lambda A, X: sum(F.pad((A @ X[k])[:1], (3 * k, 23 - 3 * k)) for k in range(8)), 1),
     "neighbours": (lambda A, X: sum((A @ (X[k + 1] - X[k])).abs() for k in range(7)), 1),
 }
 # as they are: recurrences, too few, not alike
