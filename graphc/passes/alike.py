@@ -126,13 +126,12 @@ class Alike:
         return whole if own == [Slice(whole, at) for at in range(len(self.runs[whole]))] else None
 
     def _note(self, node: Node) -> None:
-        cut = cut_of(node, self._nodes)
+        own = [self.slices.get(i) for i in node.inputs]
+        first = next((s for s in own if s is not None), None)
+        cut = cut_of(node, self._nodes) if first is None else None
         if cut is not None:
             axis, at = cut
             self._add(node, (node.inputs[0], axis, node.shape[axis]), at)
-            return
-        own = [self.slices.get(i) for i in node.inputs]
-        first = next((s for s in own if s is not None), None)
         if first is None or node.op.several or node.op.impure or node.check is not None or not can_be_one(node):
             return
         operands = tuple(
