@@ -150,13 +150,25 @@ class _Writer:
         array = self._cut(array, [0] * len(sizes), sizes, [1] * len(sizes))
         labels = [k for d in axes for k in d.labels]
         turned = [k in d.turned for d in axes for k in d.labels]
-        if any(turned):
-            array = F.flip(array, axis=tuple([k for k, is_turned in enumerate(turned) if is_turned]))
         while len(set(labels)) < len(labels):
             first, second = next((labels.index(k), p) for p, k in enumerate(labels) if labels.index(k) != p)
-            array = F.diagonal(array, offset=0, dim1=first, dim2=second)
-            labels = [k for p, k in enumerate(labels) if p not in (first, second)] + [labels[first]]
+            array = self._diagonal(array, first, second, turned[first] != turned[second])
+            labels.append(labels[first])
+            turned.append(turned[first])
+            del labels[second], labels[first], turned[second], turned[first]
+        if any(turned):
+            array = F.flip(array, axis=tuple([k for k, is_turned in enumerate(turned) if is_turned]))
         return Labelled(array, tuple(labels))
+
+    def _diagonal(self, array: Symbol, first: int, second: int, other: bool) -> Symbol:
+        """The diagonal of two axes of a size; the other one, against the second axis."""
+        F, n = self._F, array.shape[first]
+        if other and len(array.shape) == 2:
+            flat = F.reshape(array, shape=(n * n,))
+            return F.slice(flat, start=(n - 1,), stop=(n * n - 1,), step=(n - 1,))
+        if other:
+            array = F.flip(array, axis=(second,))
+        return F.diagonal(array, offset=0, dim1=first, dim2=second)
 
     def _cut(self, array: Symbol, start: Sequence[int], count: Sequence[int], step: Sequence[int]) -> Symbol:
         if tuple(count) == array.shape:

@@ -320,6 +320,11 @@ def _taken(term: Term, shape: Sequence[int], where: Callable[..., Sequence[Index
 
 
 def _reshaped(term: Term, old: Sequence[int], new: Sequence[int]) -> Term | None:
+    if any(stride < 0 for place in term.places for _, stride in place.steps):  # digits count upwards
+        rising = tidy(term.coefficient, term.factors, term.places, term.sizes)
+        if rising is None:
+            return None
+        term = rising
     equations = Equations(term.sizes)
     places = [label(equations.new(n)) for n in new]
     equations.equate(flat(places, new), flat(term.places, old))

@@ -15,6 +15,7 @@ from graphc.ir import Node
 from graphc.ir.graph import INPUT
 from graphc.normal.lift import forms_of, is_lifted
 from graphc.ops import Op, Trait
+from graphc.rewrite.cost import operations
 
 
 def adds_up(node: Node) -> bool:
@@ -27,6 +28,7 @@ def multiplies(node: Node) -> bool:
     return _multiplies(node.op)
 
 
+FEW_COLUMNS = 32  # of a thin product
 MOST_PARTS = 16  # of an array, that are looked for in others
 
 
@@ -62,6 +64,7 @@ class _Flow(NamedTuple):
     composed   whether it is an array that is scaled, or added to one that has a structure
     number     whether it is one number in every place, not zero
     parts      the arrays that are added, scaled, or laid side by side
+    thin       whether it has a product of few columns and rows: writing it, for a sum over it, may be most of the work
     """
 
     sums: frozenset[int] = frozenset()
@@ -74,6 +77,7 @@ class _Flow(NamedTuple):
     composed: bool = False
     number: bool = False
     parts: frozenset[int] = frozenset()
+    thin: bool = False
 
 
 def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> dict[int, bool]:
@@ -109,9 +113,10 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
                         found[twin] = itself = True
                 if itself or any(f.composed for f in below) or sum([f.added for f in below]) > 2 * node.size:
                     found[id] = itself
-            elif itself or any(f.outer or f.scaled or f.zeros for f in below):
+            elif itself or any(f.outer or f.scaled or f.zeros or f.thin for f in below):
                 found[id] = True
-            flows[id] = _Flow(frozenset([id]), computed=True, parts=frozenset([id]))
+            thin = multiplies(node) and len(users.get(id, ())) == 1 and _is_thin(node, nodes)
+            flows[id] = _Flow(frozenset([id]), computed=True, parts=frozenset([id]), thin=thin)
             continue
         joins, several = _joins(node), len(node.inputs) > 1
         adds = several and not node.op.bilinear and (node.op.pointwise or joins)
@@ -129,6 +134,8 @@ def may_gain(members: Sequence[int], nodes: Mapping[int, Node], users: Mapping[i
         ):
             found[id] = True
         flows[id] = _through(node, nodes, below, sums)
+        if flows[id].thin and len(users.get(id, ())) > 1:  # written for others
+            flows[id] = flows[id]._replace(thin=False)
     return found
 
 
@@ -142,6 +149,12 @@ def _pairs(below: Sequence[_Flow]) -> list[frozenset[int]]:
 def _alike(node: Node, nodes: Mapping[int, Node]) -> bool:
     """Whether all operands show one array."""
     return len({_base(i, nodes) for i in node.inputs}) == 1
+
+
+def _is_thin(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether a product is larger than its factors, and adds up few products for each element."""
+    larger = node.size > max([nodes[i].size for i in node.inputs])
+    return larger and operations(node, nodes) <= 2 * FEW_COLUMNS * node.size
 
 
 def _has_orders(node: Node, nodes: Mapping[int, Node]) -> bool:
@@ -186,6 +199,7 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow], sums
         any(f.composed for f in below),
         False,
         frozenset() if many else parts,
+        any(f.thin for f in below),
     )
     if not op.pointwise:
         larger = node.size > sum(sizes)
@@ -194,19 +208,22 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow], sums
             again = len({_base(i, nodes) for i in node.inputs}) < len(node.inputs)
             structure = found.structure or larger or again
             return found._replace(structure=structure, zeros=zeros, outer=True, added=max(found.added, node.size))
-        return found._replace(structure=found.structure or larger, zeros=zeros)
+        turned = op.moves and not op.view and node.size == sum(sizes)  # which no sum need see
+        return found._replace(structure=found.structure or larger or turned, zeros=zeros, outer=found.outer or turned)
     if not op.bilinear:
         doubled = len({*node.inputs}) < len(node.inputs)  # x + x is x, scaled
         composed = found.composed or doubled or found.structure
         # of a sum with an array of no structure, a product is no less than the one with that
         structure = many or all(f.structure or n < node.size for f, n in zip(below, sizes, strict=True))
-        return found._replace(added=max(found.added, node.size), composed=composed, structure=structure)
+        outer = found.outer or max(sizes) < node.size
+        added = max(found.added, node.size)
+        return found._replace(added=added, composed=composed, structure=structure, outer=outer)
     if max(sizes) < node.size:
         return found._replace(structure=True, outer=True, parts=own)
     if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it, but by an outer product
         kept = found.zeros or found.outer
         above = sums if all(f.sums for f in below) else frozenset[int]()
-        return _Flow(above, kept, found.zeros, found.outer, computed=True, parts=own)
+        return _Flow(above, kept, found.zeros, found.outer, computed=True, parts=own, thin=found.thin)
     place = sizes.index(max(sizes))
     there = _is_there(node.inputs[place], nodes)
     scaled, composed = there or below[place].scaled, there or found.composed

@@ -10,7 +10,7 @@ from graphc.ir import Symbol
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 
-_BROADCAST_TO = OPS["broadcast_to"]
+_BROADCAST_TO, _PAD = OPS["broadcast_to"], OPS["pad_zeros"]
 
 
 class Piece(NamedTuple):
@@ -55,6 +55,10 @@ def padded(F: Any, array: Symbol, low: Sequence[int], whole: Sequence[int], step
         return array
     ends = [a + (n - 1) * s + 1 for a, n, s in zip(low, array.shape, step, strict=True)]
     high = tuple([n - end for n, end in zip(whole, ends, strict=True)])
+    node = array.builder.nodes[array.id]
+    if node.op is _PAD and set(step) == {1}:  # zeros around zeros between
+        inner, steps = array.builder.symbol(node.inputs[0]), [n + 1 for n in node.params["interior"]]
+        return padded(F, inner, [a + b for a, b in zip(low, node.params["low"], strict=True)], whole, steps)
     return F.pad_zeros(array, low=tuple(low), high=high, interior=tuple([s - 1 for s in step]))
 
 

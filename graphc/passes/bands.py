@@ -44,7 +44,9 @@ def split_bands(graph: Graph) -> Graph:
         return graph
     facts = Facts(nodes)
     lines = {id: line for id, node in nodes.items() if (line := _read(node, nodes, facts)) is not None}
-    lines = {id: line for id, line in lines.items() if _is_read_so_only(line.of, lines, graph, users)}
+    if lines:
+        only = _read_only_in(lines, graph, users)
+        lines = {id: line for id, line in lines.items() if line.of in only}
     apart = {id: found for id, node in nodes.items() if (found := _apart(node, nodes, facts)) is not None}
     found = {id: band for id in nodes if (band := _narrow(nodes[id], nodes, facts)) is not None}
     chosen = {
@@ -76,13 +78,16 @@ def _read(node: Node, nodes: Mapping[int, Node], facts: Facts) -> _Line | None:
     return _Line(below.id, column - row, row, column, count) if column + count <= m else None
 
 
-def _is_read_so_only(id: int, lines: Collection[int], graph: Graph, users: Mapping[int, list[int]]) -> bool:
-    readers = users.get(id, ())
-    return id not in graph.outputs and all(
-        k in lines
-        or ((graph.nodes[k].op.view or graph.nodes[k].op.inverts) and _is_read_so_only(k, lines, graph, users))
-        for k in readers
-    )
+def _read_only_in(lines: Collection[int], graph: Graph, users: Mapping[int, list[int]]) -> set[int]:
+    """The nodes that nothing but these lines reads, or functions and views that nothing else reads."""
+    ends = set(lines)
+    only: set[int] = set()
+    for id, node in reversed(list(graph.nodes.items())):
+        if id not in graph.outputs and users.get(id) and ends.issuperset(users[id]):
+            only.add(id)
+            if node.op.view or node.op.inverts or node.op.pointwise:
+                ends.add(id)
+    return only
 
 
 def _narrow(node: Node, nodes: Mapping[int, Node], facts: Facts) -> Band | None:

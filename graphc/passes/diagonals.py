@@ -45,12 +45,13 @@ class Parts:
         found = self._taken(x, x.shape[:1], lambda i: (i, i))
         return F.diagonal(x, offset=0, dim1=0, dim2=1) if found is None else found
 
-    def block(self, x: Symbol, start: int, stop: int) -> Symbol:
-        """Rows and columns `start` to `stop`."""
-        found = self._taken(x, (stop - start, stop - start), lambda i, j: (i + start, j + start))
+    def block(self, x: Symbol, rows: tuple[int, int], columns: tuple[int, int] | None = None) -> Symbol:
+        """The rows from, to and the columns from, to; by default the same."""
+        (a, b), (c, d) = rows, rows if columns is None else columns
+        found = self._taken(x, (b - a, d - c), lambda i, j: (i + a, j + c))
         if found is not None:
             return found
-        return self._builder.language.slice(x, start=(start, start), stop=(stop, stop), step=(1, 1))
+        return self._builder.language.slice(x, start=(a, c), stop=(b, d), step=(1, 1))
 
     def _is_triangle(self, x: Symbol) -> bool:
         return len(x.shape) == 2 and min(self._facts.band(x.id)) <= 0

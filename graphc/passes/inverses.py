@@ -7,6 +7,7 @@ left of them is solved at the end (graphc.passes.solves). Before that, inverses 
     log |s P| = n log |s| + log |P|
     Q^-1 = Q^T, Q orthogonal          (P x Q)^-1 = P^-1 x Q^-1, Kronecker's product
     of blocks on the diagonal: the inverses of the blocks
+    [[A, 0], [C, D]]^-1 = [[A^-1, 0], [-D^-1 C A^-1, D^-1]]          log |[[A, 0], [C, D]]| = log |A| + log |D|
     (D + U U^T)^-1 = D^-1 - D^-1 U (1 + U^T D^-1 U)^-1 U^T D^-1     D diagonal and positive, U with few columns
 
 The last loses no more digits than the matrix is ill-conditioned, since both matrices on the right are positive definite
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
 from graphc.facts.bands import extent
@@ -64,6 +66,7 @@ class _Writer:
         self._needed = {i for node in graph.nodes.values() if node.op not in ASKED for i in node.inputs}
         self._needed.update(graph.outputs)
         self._users = graph.users()
+        self._measured = {node.inputs[0] for node in graph.nodes.values() if node.op in (_SLOGDET, _DET)}
         self._is_wide = False  # what is asked for now
         self._facts = Facts(self._builder.nodes)
         self._parts = Parts(self._builder, self._facts)
@@ -152,13 +155,9 @@ class _Writer:
     def _blocks(self, x: Symbol) -> list[tuple[int, int]]:
         """The rows from, to of the blocks on the diagonal, outside of which all is zero."""
         n = x.shape[-1]
-        form = self._facts.form(x.id) if self._one_matrix(x) else None
-        if form is None:
+        parts = [(min(rows[0], columns[0]), max(rows[1], columns[1])) for rows, columns in self._extents(x)]
+        if not parts:
             return [(0, n)]
-        parts = [
-            (min(low), max(high) + 1)
-            for low, high in (zip(*[extent(p, t.sizes) for p in t.places], strict=True) for t in form.terms)
-        ]
         blocks: list[tuple[int, int]] = []
         for start, stop in sorted(parts):
             if blocks and start < blocks[-1][1]:
@@ -168,6 +167,28 @@ class _Writer:
         edges = [0, *[k for block in blocks for k in block], n]
         whole = all(a == b for a, b in zip(edges[::2], edges[1::2], strict=True))
         return blocks if whole else [(0, n)]  # of rows of zeros, elimination finds out
+
+    def _extents(self, x: Symbol) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """The rows from, to and columns from, to of each term of a matrix; none if nothing is known."""
+        form = self._facts.form(x.id) if self._one_matrix(x) else None
+        terms = () if form is None else form.terms
+        places = [[extent(p, t.sizes) for p in t.places] for t in terms]
+        return [((a, b + 1), (c, d + 1)) for (a, b), (c, d) in places]
+
+    def _corner(self, x: Symbol) -> tuple[int, bool] | None:
+        """Where to cut a matrix so that the block on the upper right is zero, or, True, that on the lower left."""
+        parts, n = self._extents(x), x.shape[-1]
+        cuts = sorted({k for rows, columns in parts for k in (*rows, *columns)} - {0, n}, key=lambda k: abs(2 * k - n))
+        for cut in cuts:
+            for turned in (False, True):
+                if not any(p[turned][0] < cut < p[not turned][1] for p in parts):
+                    return cut, turned
+        return None
+
+    def _triangle_of_blocks(self, x: Symbol) -> list[tuple[int, int]]:
+        """The rows from, to of blocks on the diagonal, beside which all is zero on one side."""
+        blocks, corner = self._blocks(x), self._corner(x)
+        return blocks if len(blocks) > 1 or corner is None else [(0, corner[0]), (corner[0], x.shape[0])]
 
     def _low_rank(self, x: Symbol) -> tuple[Symbol, list[_LowRank]] | None:
         """(d, the rest): diag(d) with d > 0, and the others."""
@@ -267,7 +288,8 @@ class _Writer:
             matrix, number = scaled
             return F.div(inverse(matrix), self._regular(number, F.ne(number, 0), checked, asked))
         factors = self._factors(x)
-        if factors is not None and (not self._is_wide or any(map(self._is_easy, factors))):
+        # a determinant takes those of both as well
+        if factors is not None and (not self._is_wide or x.id in self._measured or any(map(self._is_easy, factors))):
             return inverse(factors[1]) @ inverse(factors[0])
         if self._facts.orthogonal(x.id):
             return swap_last(F, x)
@@ -282,7 +304,10 @@ class _Writer:
                 return diagonal_matrix(F, F.reciprocal(self._regular(d, F.ne(d, 0), checked, asked)))
             blocks = self._blocks(x)
             if len(blocks) > 1:
-                return self._joined([inverse(self._parts.block(x, *block)) for block in blocks])
+                return self._joined([inverse(self._parts.block(x, block)) for block in blocks])
+            corner = self._corner(x)
+            if corner is not None:
+                return self._of_corner(x, *corner, inverse)
             thin = self._low_rank(x)
             if thin is not None:
                 d, parts = thin
@@ -315,6 +340,18 @@ class _Writer:
             at += k
         return F.cat(*rows, axis=0)
 
+    def _of_corner(self, x: Symbol, cut: int, turned: bool, inverse: Callable[[Symbol], Symbol]) -> Symbol:
+        """The inverse of a matrix with a block of zeros, see `_corner`."""
+        F, n = self._builder.language, x.shape[0]
+        halves = (0, cut), (cut, n)
+        first, second = [inverse(self._parts.block(x, half)) for half in halves]
+        at = int(not turned), int(turned)
+        outer, inner = (first, second) if turned else (second, first)
+        beside = outer @ self._parts.block(x, halves[at[0]], halves[at[1]]) @ inner
+        low, high = tuple([halves[k][0] for k in at]), tuple([n - halves[k][1] for k in at])
+        rest = F.pad_zeros(F.neg(beside), low=low, high=high, interior=(0, 0))
+        return self._joined([first, second]) + rest
+
     # --- determinants
 
     def _logs(self, x: Symbol) -> tuple[Symbol, Symbol]:
@@ -343,9 +380,9 @@ class _Writer:
             parts = self._kronecker(x)
             if parts is not None:
                 return self._logs_of_product(parts, x)
-            blocks = self._blocks(x)
+            blocks = self._triangle_of_blocks(x)
             if len(blocks) > 1:
-                return functools.reduce(_both, [self._logs(self._parts.block(x, *b)) for b in blocks])
+                return functools.reduce(_both, [self._logs(self._parts.block(x, b)) for b in blocks])
             thin = self._low_rank(x)
             if thin is not None:
                 d, parts = thin
@@ -380,10 +417,10 @@ class _Writer:
         if self._one_matrix(x):
             if min(self._facts.band(x.id)) <= 0:
                 return F.prod(self._parts.diagonal(x), axis=(0,), keepdims=False)
-            blocks = self._blocks(x)
+            blocks = self._triangle_of_blocks(x)
             if len(blocks) > 1:
                 return functools.reduce(
-                    lambda a, b: a * b, [self._determinant(self._parts.block(x, *b)) for b in blocks]
+                    lambda a, b: a * b, [self._determinant(self._parts.block(x, b)) for b in blocks]
                 )
         return F.det(x)
 

@@ -44,10 +44,10 @@ def _is_map(node: Node) -> bool:
     body: Graph = node.params["body"]
     if node.params["carries"] or node.params["length"] * sum(n.size for n in body.operations()) > MOST:
         return False
-    return all(map(_can_be_one, body.operations()))
+    return all(map(can_be_one, body.operations()))
 
 
-def _can_be_one(node: Node) -> bool:
+def can_be_one(node: Node) -> bool:
     """Whether the operations of all steps can be one operation."""
     return not node.inputs or node.op is ITEM or is_batched_as_one(node.op)
 
@@ -79,7 +79,7 @@ def _with_products_before(builder: Builder, node: Node) -> Node:
     for n in body.operations():
         if constant.issuperset(n.inputs):
             constant.add(n.id)
-        elif constant.union(rows).issuperset(n.inputs) and _can_be_one(n):
+        elif constant.union(rows).issuperset(n.inputs) and can_be_one(n):
             rows.add(n.id)
             if _reads_a_constant(n, body.nodes, constant):
                 found.append(n.id)
@@ -105,7 +105,7 @@ def _products_after(builder: Builder, node: Node) -> dict[int, Symbol]:
         if constant.issuperset(n.inputs):
             constant.add(n.id)
         elif not moved.isdisjoint(n.inputs):
-            if not _can_be_one(n):
+            if not can_be_one(n):
                 return {}
             moved.add(n.id)
         elif n.id not in carried and _reads_a_constant(n, body.nodes, constant):
@@ -141,8 +141,19 @@ def _batched(
     dims = tuple([None if id in constant else 0 for id in read])
     function = _function(part)
     batched = _repeated(function, node.params["length"]) if set(dims) <= {None} else vmap(function, dims)
+    return _inlined(builder, batched, operands)
+
+
+def mapped(builder: Builder, node: Node, operands: Sequence[Symbol], dims: Sequence[int | None]) -> Symbol:
+    """What a node computes of each slice of these operands: with the slices in front, where a dim is 0."""
+    (found,) = _inlined(builder, vmap(lambda *tensors: apply(node.op, tensors, node.params), tuple(dims)), operands)
+    return found
+
+
+def _inlined(builder: Builder, function: Callable[..., Any], operands: Sequence[Symbol]) -> list[Symbol]:
+    """What a function of tensors computes, as operations of `builder`."""
     with outside():
-        traced = trace(batched, *map(_example, operands))
+        traced = trace(function, *map(_example, operands))
     mark = builder.next_id
     made = inline(builder, traced, operands)
     for id in range(mark, builder.next_id):

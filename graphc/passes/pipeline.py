@@ -34,6 +34,7 @@ from graphc.passes.rules import ALL, linalg, scattering
 from graphc.passes.scaled_sums import take_out_factors
 from graphc.passes.settings import DEFAULT, LOWERING, USUAL, WIDE, Settings, settings_of
 from graphc.passes.settled import Pass, settling
+from graphc.passes.slices import batch_slices
 from graphc.passes.solves import solve_systems
 from graphc.passes.spelling import as_before, multilinear
 from graphc.passes.structured import hoist_invariants, trim_control_flow
@@ -151,6 +152,8 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("assumptions", REASSOCIATES, drop_proven),
         ("inverses", REASSOCIATES, expand_inverses),
         ("places", REASSOCIATES, regular_places),
+        *once,
+        ("slices", REASSOCIATES, batch_slices),
         ("pads", REASSOCIATES, join_pads),
         *algebra,
         ("repeats", REASSOCIATES, partial(repeats, settings=settings)),

@@ -203,19 +203,22 @@ class _Writer:
         return None if found is None else F.reshape(found, shape=node.shape)
 
     def _part(self, node: Node) -> Symbol | None:
-        """A few whole rows or columns of an inverse."""
+        """A part of an inverse that lies in a few of its columns, or in a few rows."""
         F, builder = self._builder.language, self._builder
         inverse = builder.nodes[node.inputs[0]]
-        if inverse.op is not _INV or len(node.shape) != 2 or node.size > FEW * inverse.size:
+        if inverse.op is not _INV or len(node.shape) != 2:
             return None
-        n, params = inverse.shape[0], node.params
-        for axis in range(2):
-            if node.shape[axis] == n and params["step"][axis] == 1:
-                cut = {name: tuple([v if k == 1 - axis else w for k, v in enumerate(params[name])])
-                       for name, w in (("start", 0), ("stop", n), ("step", 1))}  # fmt: skip
-                columns = identity(F, n, inverse.dtype)
-                if axis == 1:
-                    cut = {name: value[::-1] for name, value in cut.items()}
-                found = self._solved(inverse, axis == 1, F.slice(columns, **cut))
-                return found if axis == 0 or found is None else swap_last(F, found)
-        return None
+        n, across = inverse.shape[0], int(node.shape[0] >= node.shape[1])
+        if node.shape[across] > FEW * n:
+            return None
+        start, stop, step = ([node.params[name][k] for k in (across, 1 - across)] for name in ("start", "stop", "step"))
+        m, after = node.shape[across], n - start[0] - (node.shape[across] - 1) * step[0] - 1
+        few = F.pad_zeros(
+            identity(F, m, inverse.dtype), low=(start[0], 0), high=(after, 0), interior=(step[0] - 1, 0)
+        )  # columns of the identity
+        found = self._solved(inverse, not across, few)
+        if found is None:
+            return None
+        if node.shape[1 - across] < n or step[1] != 1:
+            found = F.slice(found, start=(start[1], 0), stop=(stop[1], found.shape[1]), step=(step[1], 1))
+        return found if across else swap_last(F, found)

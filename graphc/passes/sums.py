@@ -25,12 +25,12 @@ def join_pads(graph: Graph) -> Graph:
     """`graph` with sums of pads as concatenations. Rounds differently."""
     if sum(node.op is _PAD for node in graph.nodes.values()) < 2:
         return graph
-    return _shortened(graph, [(root, terms, [], _pieces(graph, terms)) for root, terms in _sums(graph)])
+    return _shortened(graph, [(root, terms, [], _pieces(graph, terms)) for root, terms in trees_of_sums(graph)])
 
 
 def shorten_sums(graph: Graph) -> Graph:
     """`graph` with sums of pads as concatenations, and sums of many small products as one. Rounds differently."""
-    sums = _sums(graph)
+    sums = trees_of_sums(graph)
     return _shortened(graph, [(root, terms, _products(graph, terms), _pieces(graph, terms)) for root, terms in sums])
 
 
@@ -48,8 +48,8 @@ def _shortened(graph: Graph, plans: list[tuple[int, list[int], list[_Products], 
     return eliminate_dead_code(graph.replace(writer.builder.nodes, rename(graph.result, writer.new)))
 
 
-def _sums(graph: Graph) -> Iterator[tuple[int, list[int]]]:
-    """(root, terms) of each tree of additions of equal avals whose parts nobody else reads."""
+def trees_of_sums(graph: Graph) -> Iterator[tuple[int, list[int]]]:
+    """(root, terms) of each tree of additions of arrays of a shape, and numbers, whose parts nobody else reads."""
     nodes = graph.nodes
     uses = graph.uses()
     inner = {
@@ -70,7 +70,7 @@ def _sums(graph: Graph) -> Iterator[tuple[int, list[int]]]:
                 stack.extend(reversed(nodes[id].inputs))
             else:
                 terms.append(id)
-        if all(nodes[id].aval == node.aval for id in terms):
+        if all(nodes[id].dtype == node.dtype and nodes[id].shape in ((), node.shape) for id in terms):
             yield root, terms
 
 

@@ -2,7 +2,7 @@
 
 In units of one scalar operation. A pointwise op costs an operation an element; matrix products and convolutions
 declare theirs (`Op.flops`); every result that is not a view is written once, which on a CPU costs about as much as
-a few operations; views, constants and inputs cost nothing.
+a few operations; views, constants, inputs and checks of what is there cost nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FUNCTION = 8  # an exponential, a logarithm, a division
 
 def node_cost(node: Node, nodes: Mapping[int, Node]) -> float:
     """The cost of computing `node` from its operands."""
-    if not node.inputs or node.op.view:
+    if not node.inputs or node.op.view or node.op.passes:
         return 0.0
     return work(node, nodes) + WRITE * node.size
 
@@ -38,7 +38,7 @@ def work(node: Node, nodes: Mapping[int, Node]) -> float:
 def operations(node: Node, nodes: Mapping[int, Node]) -> float:
     """The number of scalar operations, those that take long counted as one."""
     op = node.op
-    if not node.inputs or op.view:
+    if not node.inputs or op.view or op.passes:
         return 0.0
     if op.flops is not None:
         return op.flops([nodes[i].type for i in node.inputs], node.type, node.params)

@@ -70,6 +70,15 @@ def _pixelwise_by_hand(x, a, b):
     return F.conv2d(x, (b[:, :, 0, 0] @ a[:, :, 0, 0])[:, :, None, None])
 
 
+def _blocks(A, C, E):
+    return torch.cat([torch.cat([A, torch.zeros_like(A)], 1), torch.cat([C, E], 1)])
+
+
+def _blocks_by_hand(A, C, E, b):
+    x = torch.linalg.solve(A, b[:N])
+    return torch.cat([x, torch.linalg.solve(E, b[N:] - C @ x)])
+
+
 def _reversal():
     return torch.flip(torch.eye(N, dtype=D), [0])
 
@@ -137,6 +146,43 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Sequence[tuple
         lambda A, B: torch.linalg.slogdet(torch.tril(A) @ torch.tril(B))[1],
         lambda A, B: torch.log(torch.diagonal(A).abs()).sum() + torch.log(torch.diagonal(B).abs()).sum(),
         (M, M), False,
+    ),
+    "sums of differences of all pairs": (
+        lambda a, b: (a[:, None] - b[None, :]).sum(1), lambda a, b: a * len(b) - b.sum(), (V, V), True,
+    ),
+    "weighted sum of a thin product": (
+        lambda U, W, A: (U @ W * A).sum(), lambda U, W, A: ((A @ W.T) * U).sum(), ((N, 8), (8, N), M), True,
+    ),
+    "trace of what is reversed": (lambda A: torch.trace(A.flip(0).flip(1)), torch.trace, (M,), True),
+    "the other diagonal": (
+        lambda A: A.flip(1).diagonal().sum(), lambda A: A.reshape(N * N)[N - 1 : N * N - 1 : N - 1].sum(), (M,), True,
+    ),
+    "diagonal of a function of a product": (
+        lambda A, B: torch.relu(A @ B).diagonal(), lambda A, B: torch.relu((A * B.T).sum(1)), (M, M), True,
+    ),
+    "element of an inverse": (
+        lambda A: inv(A)[3, 7], lambda A: torch.linalg.solve(A, torch.eye(N, dtype=D)[:, 7])[3], (M,), True,
+    ),
+    "triangle of blocks": (
+        lambda A, C, E, b: torch.linalg.solve(_blocks(A, C, E), b), _blocks_by_hand, (M, M, M, (2 * N,)), True,
+    ),
+    "determinant of a triangle of blocks": (
+        lambda A, C, E: torch.linalg.slogdet(_blocks(A, C, E).T)[1],
+        lambda A, C, E: torch.linalg.slogdet(A)[1] + torch.linalg.slogdet(E)[1], (M, M, M), True,
+    ),
+    "determinant of a product": (
+        lambda A, B: torch.linalg.slogdet(A @ B)[1],
+        lambda A, B: torch.linalg.slogdet(A)[1] + torch.linalg.slogdet(B)[1], (M, M), True,
+    ),
+    "quadratic forms of rows": (
+        lambda A, X: sum(x @ A @ x for x in X), lambda A, X: ((X @ A) * X).sum(), (M, (24, N)), True,
+    ),
+    "outer products of what is centered": (
+        lambda X: sum(torch.outer(x - X.mean(0), x - X.mean(0)) for x in X) / len(X),
+        lambda X: (X - X.mean(0)).T @ (X - X.mean(0)) / len(X), ((30, N),), True,
+    ),
+    "products of columns": (
+        lambda A, X: torch.stack([A @ X[:, k] for k in range(12)], 1), lambda A, X: A @ X, (M, (N, 12)), True,
     ),
     "precision by its triangle": (_precision, _precision_by_hand, (M, V), False),
 }  # fmt: skip
