@@ -29,7 +29,7 @@ class Bounds(NamedTuple):
     tries: int = 12
     work: int = 160_000
     attempt: int = 100_000
-    region: int = 30_000
+    region: int = 60_000
     per_operation: float = 2.0
     unlikely: int = 15_000
 
