@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+from graphc.lowering.processes import current
 from graphc.lowering.program_devices import ProgramDevices
 from graphc.lowering.stages import setting
 from graphc.ops.aval import Aval
@@ -49,9 +50,14 @@ def shard(x: Any, spec: tuple[tuple[Any, ...], ...]) -> Any:
 OVERRIDES: dict[str, Callable[..., Any]] = {"shard": shard}
 
 
-def mesh_of_devices(mesh: Mesh, device: str | None = None) -> jax.sharding.Mesh:
-    """The first devices of JAX in the shape of `mesh`. RuntimeError if there are too few."""
-    devices = jax.devices(device)
+def mesh_of_devices(mesh: Mesh, device: str | None = None, ranks: tuple[int, ...] | None = None) -> jax.sharding.Mesh:
+    """The first devices of JAX in the shape of `mesh`, or, where there are other processes, one of each, or of each of
+    the processes `ranks`. RuntimeError if there are too few."""
+    processes = current()
+    if processes is None or processes.size == 1:
+        devices = jax.devices(device)
+    else:
+        devices = [processes.devices[rank] for rank in ranks or range(processes.size)]
     if len(devices) < mesh.size:
         raise RuntimeError(TOO_FEW.format(wanted=mesh.size, found=len(devices)))
     array = np.array(devices[: mesh.size]).reshape(mesh.shape)
