@@ -207,6 +207,16 @@ class DeviceMesh:
         axes = tuple(axis for axis in root._axes if axis in {*self._own_axes, *other._own_axes})
         return self if axes == self._own_axes else root if axes == root._axes else root[axes]
 
+    def _with(self, other: DeviceMesh) -> DeviceMesh:
+        """The part of the mesh that both are parts of which has the dims of both. RuntimeError if there is none."""
+        root = self._get_root_mesh()
+        names = {*(self.mesh_dim_names or ()), *(other.mesh_dim_names or ())}
+        if self == other:
+            return self
+        if other._get_root_mesh() != root or not names:
+            raise RuntimeError(f"a parameter is on {other}, and cannot be split over {self}: slice both of one mesh")
+        return root[tuple(name for name in root.mesh_dim_names or () if name in names)]
+
     def _get_root_mesh(self) -> DeviceMesh:
         """The mesh that this one is a part of; itself, if of none."""
         return self._root or self

@@ -188,10 +188,17 @@ def place(
     given = checked(placements, mesh.ndim, tensor.ndim)
     for t in (tensor, tensor.grad):
         if t is not None:
-            mesh_of_both = mesh if t.device.mesh is None else t.device.mesh._joined(mesh, "place")
-            kept = t._d.dims if is_placed(t) and t.device.mesh is not None else ((),) * t.ndim
-            dims = _changed(kept, mesh, given)
-            t._d = spread(data_of(sent_by(src_data_rank, t, mesh)), _checked_place(mesh_of_both), dims)
+            before: DeviceMesh | None = t.device.mesh
+            both = mesh if before is None else mesh._with(before) if mesh._numbers else before._joined(mesh, "place")
+            kept = ((),) * t.ndim if before is None else t._d.dims
+            dims = _changed(kept, mesh, given, both)
+            moved = before is not None and before._base != both._base
+            data = part_of(_whole_of(t)).detach()._d if moved else data_of(sent_by(src_data_rank, t, mesh))
+            t._d = spread(data, _checked_place(both), dims)
+
+
+def _whole_of(t: Any) -> Any:
+    return _laid(t.detach(), t.device.mesh, (Replicate(),) * t.device.mesh.ndim)
 
 
 one_device: ContextVar[bool] = ContextVar("one_device", default=False)
@@ -250,11 +257,14 @@ def _laid(value: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) ->
     return found
 
 
-def _changed(dims: Dims, mesh: DeviceMesh, placements: Sequence[Placement]) -> Dims:
-    """How a tensor lies that lay as `dims` say, and on the axes of `mesh` now lies as `placements` do."""
+def _changed(dims: Dims, mesh: DeviceMesh, placements: Sequence[Placement], both: DeviceMesh | None = None) -> Dims:
+    """How a tensor lies that lay as `dims` say, and on the axes of `mesh` now lies as `placements` do.
+
+    both: the mesh that it lies on; None: that of `mesh`.
+    """
     own = mesh._own_axes
     said = dims_of(placements, own, len(dims))
-    order = mesh._axes.index
+    order = (both or mesh)._axes.index
     kept = [tuple(axis for axis in axes if axis not in own) for axes in dims]
     return tuple(tuple(sorted((*a, *b), key=order)) for a, b in zip(kept, said, strict=True))
 

@@ -63,7 +63,11 @@ class _Layouts(ParallelStyle):
         self, outputs: Any = None, kwargs: Mapping[str, Placement] | None = None,
         given_kwargs: Mapping[str, Placement] | None = None,
     ):  # fmt: skip
-        self._outputs, self._kwargs, self._given_kwargs = _several(outputs), dict(kwargs or {}), dict(given_kwargs or {})
+        self._outputs, self._kwargs, self._given_kwargs = (
+            _several(outputs),
+            dict(kwargs or {}),
+            dict(given_kwargs or {}),
+        )
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
         if self.tables is not None:
