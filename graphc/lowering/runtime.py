@@ -115,7 +115,7 @@ def over(
 ) -> NamedSharding:
     """The sharding of arrays on the first devices that PyTorch calls `kind`, or on those of the processes `ranks`.
     RuntimeError if there are too few."""
-    mesh = mesh_of_devices(Mesh(shape, names), None if kind == "xla" else kind, ranks)
+    mesh = mesh_of_devices(Mesh(shape, names, ranks), None if kind == "xla" else kind)
     return NamedSharding(mesh, PartitionSpec(*[axes or None for axes in dims]))
 
 

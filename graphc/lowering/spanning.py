@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
 import jax
@@ -17,6 +18,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from graphc.lowering.processes import current
 
+NOT_THE_SAME = (
+    "a compiled program on a mesh of processes was given a plain {dtype}{shape} that is not the same in all of them: it "
+    "counts as the whole value. Remedy: DTensor.from_local for a part"
+)
+
 
 def spans(array: Any) -> bool:
     """Whether an array, or a sharding, is of devices that this process does not have."""
@@ -24,8 +30,9 @@ def spans(array: Any) -> bool:
     return isinstance(sharding, jax.sharding.Sharding) and not sharding.is_fully_addressable
 
 
-def together(label: str, mesh: Mesh | None, run: Callable[[], Any]) -> Any:
-    """What `run` returns, with `mesh` set. If that spans processes, in their common order, and awaited.
+def together(label: str, mesh: Mesh | None, run: Callable[[], Any], wide: bool = True) -> Any:
+    """What `run` returns, with `mesh` set. If that spans processes, in their common order, awaited, and, if `wide`, with
+    64-bit types.
 
     Raises DistBackendError where others do not come in time; other errors as they are.
     """
@@ -39,17 +46,34 @@ def together(label: str, mesh: Mesh | None, run: Callable[[], Any]) -> Any:
         return within()
 
     def awaited() -> Any:
-        with jax.enable_x64(True):
+        with jax.enable_x64(wide):
             return jax.block_until_ready(within())
 
-    label = f"{label} on a mesh of {processes.size} processes"
+    label = f"{label} of ranks {', '.join(map(str, _ranks(mesh)))}"
     return processes.result(processes.submit(label, awaited), label)
+
+
+def _ranks(mesh: Mesh) -> tuple[int, ...]:
+    return tuple(device.process_index for device in mesh.devices.flat)
 
 
 def put(array: Any, sharding: NamedSharding) -> jax.Array:
     """An array that all processes have alike, lying so: each takes its part of its own. Nothing is exchanged."""
     host = np.asarray(array)
     return jax.make_array_from_callback(host.shape, sharding, lambda index: host[index])
+
+
+def same_everywhere(mesh: Mesh, arrays: Sequence[Any]) -> None:
+    """RuntimeError unless all processes of a mesh have the same `arrays`: what a program takes of each counts as the whole."""
+    processes = current()
+    if not arrays or processes is None:
+        return
+    digests = [sha256(np.asarray(a).tobytes()).digest() for a in arrays]
+    own = np.frombuffer(b"".join(digests), np.uint8).reshape(len(arrays), -1)
+    of_each = processes.run("all_gather", own, {"ranks": _ranks(mesh)})
+    for k, a in enumerate(arrays):
+        if (of_each[:, k] != own[k]).any():
+            raise RuntimeError(NOT_THE_SAME.format(dtype=a.dtype, shape=list(a.shape)))
 
 
 def relaid(array: jax.Array, sharding: NamedSharding) -> jax.Array:
