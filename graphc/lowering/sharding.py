@@ -52,8 +52,8 @@ OVERRIDES: dict[str, Callable[..., Any]] = {"shard": shard}
 
 
 def mesh_of_devices(mesh: Mesh, device: str | None = None) -> jax.sharding.Mesh:
-    """The first devices of JAX in the shape of `mesh`; where there are other processes, one of each of those that are in
-    it. RuntimeError if there are too few."""
+    """The first devices of JAX in the shape of `mesh`; where there are other processes, one of each that is in it.
+    RuntimeError if there are too few."""
     processes = current()
     if processes is None or processes.size == 1:
         devices = jax.devices(device)

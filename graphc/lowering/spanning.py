@@ -19,8 +19,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from graphc.lowering.processes import current
 
 NOT_THE_SAME = (
-    "a compiled program on a mesh of processes was given a plain {dtype}{shape} that is not the same in all of them: it "
-    "counts as the whole value. Remedy: DTensor.from_local for a part"
+    "a compiled program on a mesh of processes was given a plain {dtype}{shape} that is not the same in all of them: "
+    "it counts as the whole value. Remedy: DTensor.from_local for a part"
 )
 
 
@@ -31,8 +31,8 @@ def spans(array: Any) -> bool:
 
 
 def together(label: str, mesh: Mesh | None, run: Callable[[], Any], wide: bool = True) -> Any:
-    """What `run` returns, with `mesh` set. If that spans processes, in their common order, awaited, and, if `wide`, with
-    64-bit types.
+    """What `run` returns, with `mesh` set. If that spans processes, in their common order, awaited, and, if `wide`,
+    with 64-bit types.
 
     Raises DistBackendError where others do not come in time; other errors as they are.
     """
@@ -64,7 +64,7 @@ def put(array: Any, sharding: NamedSharding) -> jax.Array:
 
 
 def same_everywhere(mesh: Mesh, arrays: Sequence[Any]) -> None:
-    """RuntimeError unless all processes of a mesh have the same `arrays`: what a program takes of each counts as the whole."""
+    """RuntimeError unless all processes of a mesh have the same `arrays`: what a program takes counts as the whole."""
     processes = current()
     if not arrays or processes is None:
         return

@@ -1,7 +1,7 @@
 """Parameters in parts, whole while their module computes: the hooks of a module that `fully_shard` was given.
 
-Where one process has all devices, a batch is split over them, and each op is one program for all. Between processes, each
-computes with plain tensors of its own, and the gradients of what it has gathered are averaged: as PyTorch does it.
+Where one process has all devices, a batch is split over them, and each op is one program for all. Between processes,
+each computes with plain tensors of its own, and the gradients of what it has gathered are averaged: as in PyTorch.
 """
 
 from __future__ import annotations

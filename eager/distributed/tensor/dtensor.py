@@ -59,6 +59,7 @@ class DTensor(Tensor, metaclass=_Kind):
     """
 
     __slots__ = ()
+    __module__ = "eager.distributed.tensor"  # which messages name
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("DTensors are made by distribute_tensor and DTensor.from_local")
