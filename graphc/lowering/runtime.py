@@ -65,11 +65,11 @@ def local(array: jax.Array) -> np.ndarray:
     return spanning.local(array)
 
 
-def joined(part: np.ndarray, shape: tuple[int, ...], sharding: Any) -> jax.Array:
+def joined(part: np.ndarray, shape: tuple[int, ...], place: Any) -> jax.Array:
     """The array of `shape` on the devices of several processes, of which each gives its own part."""
     forking.refuse("a tensor on a device")
     with jax.enable_x64(True):
-        return spanning.joined(part, shape, sharding)
+        return spanning.joined(part, shape, place)
 
 
 def about(device: Any) -> dict[str, Any]:

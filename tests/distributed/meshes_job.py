@@ -23,7 +23,7 @@ def _sides(arguments: list[str]) -> SimpleNamespace:
     torch, dist = sides(arguments)
     of = {
         name: importlib.import_module(f"{dist.__name__}.{name}")
-        for name in ("checkpoint", "device_mesh", "fsdp", "tensor")
+        for name in ("checkpoint", "device_mesh", "fsdp", "pipelining", "tensor")
     }
     parallel = importlib.import_module(f"{dist.__name__}.tensor.parallel")
     state_dict = importlib.import_module(f"{dist.__name__}.checkpoint.state_dict")
@@ -213,6 +213,30 @@ def two_dims(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
         same(p.full_tensor(), q)
         same(optimizer.state[p]["exp_avg"].full_tensor(), other.state[q]["exp_avg"])
     return [p.full_tensor() for p in model.parameters()]
+
+
+def pipelines(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
+    """A stage in each process is the whole model, by each schedule."""
+    nn, found = s.torch.nn, []
+    x, y = (s.torch.randn(7 * mesh.size(), 5, generator=s.torch.Generator().manual_seed(k)) for k in range(2))
+    for schedule in (s.pipelining.ScheduleGPipe, s.pipelining.Schedule1F1B):
+        s.torch.manual_seed(0)
+        layers = [nn.Sequential(nn.Linear(5, 5), nn.Tanh()) for _ in range(mesh.size())]
+        expected = nn.Sequential(*layers)(x)
+        s.F.mse_loss(expected, y).backward()
+        own = layers[rank]
+        grads = [p.grad.clone() for p in own.parameters()]
+        own.zero_grad()
+        stage = s.pipelining.PipelineStage(own, rank, mesh.size(), s.torch.device("cpu"))
+        steps, losses = schedule(stage, n_microbatches=mesh.size(), loss_fn=nn.MSELoss()), []
+        last = rank == mesh.size() - 1
+        made = steps.step(*([x] if rank == 0 else []), **({"target": y, "losses": losses} if last else {}))
+        if last:
+            same(made, expected)
+        for p, g in zip(own.parameters(), grads, strict=True):
+            same(p.grad, g)
+        found += [grads, losses if last else []]
+    return found
 
 
 def checkpoints(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
