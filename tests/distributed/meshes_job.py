@@ -283,21 +283,10 @@ def compiled(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     return None
 
 
-CASES = {
-    case.__name__: case
-    for case in (
-        parts,
-        terms,
-        gradients,
-        errors,
-        meshes,
-        sharded_data,
-        tensor_parallel,
-        two_dims,
-        checkpoints,
-        compiled,
-    )
-}
+_CASES = (
+    parts, terms, gradients, errors, meshes, sharded_data, tensor_parallel, two_dims, pipelines, checkpoints, compiled,
+)  # fmt: skip
+CASES = {case.__name__: case for case in _CASES}
 
 
 def main(folder: str, names: str, *arguments: str) -> None:
