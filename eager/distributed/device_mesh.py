@@ -32,7 +32,7 @@ NOT_SLICED = "Cannot get a process group of a mesh whose devices are all of this
 SEVERAL_DIMS = "Optional kwarg `mesh_dim` needs to be specified when device_mesh.ndim > 1."
 
 
-def _meet() -> int:
+def meet() -> int:
     """How many processes there are: those that a launcher has started meet first, as in PyTorch."""
     if world.default is None and int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ:
         init_process_group()
@@ -67,7 +67,7 @@ class DeviceMesh:
             )
         if len(np.unique(ranks)) != ranks.size:
             raise RuntimeError(f"mesh has repeated ranks: {ranks.tolist()}")
-        if 1 < (size := _meet()) < ranks.size:
+        if 1 < (size := meet()) < ranks.size:
             raise RuntimeError(TOO_LARGE.format(size, ranks.size))
         self.device_type = device_type
         self.mesh_dim_names = names

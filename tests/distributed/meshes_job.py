@@ -215,6 +215,23 @@ def two_dims(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     return [p.full_tensor() for p in model.parameters()]
 
 
+def local_maps(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
+    """A function of parts, of which the results are terms of a sum."""
+    experimental = importlib.import_module(f"{s.tensor.__name__}.experimental")
+    shard, whole = s.tensor.Shard, [s.tensor.Partial()]
+    a, b = s.torch.arange(12.0).reshape(2, 6), s.torch.arange(24.0).reshape(6, 4) / 10
+    if mesh.size() == 4:
+        a, b = s.torch.cat([a, a[:, :2]], 1), s.torch.cat([b, b[:2]])
+    x = s.tensor.distribute_tensor(a, mesh, [shard(1)]).requires_grad_()
+    y = s.tensor.distribute_tensor(b, mesh, [shard(0)])
+    product = experimental.local_map(lambda k, x, y: k * (x @ y), whole, (None, [shard(1)], [shard(0)]))
+    made = product(2, x, y).full_tensor()
+    same(made, 2 * (a @ b))
+    made.sum().backward()
+    same(x.grad.full_tensor(), (2 * b.sum(1)).expand(a.shape))
+    return [made, x.grad, refused(ValueError, lambda: product(2, y, y)).partition("If")[0][-60:]]
+
+
 def pipelines(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     """A stage in each process is the whole model, by each schedule."""
     nn, found = s.torch.nn, []
@@ -284,7 +301,8 @@ def compiled(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
 
 
 _CASES = (
-    parts, terms, gradients, errors, meshes, sharded_data, tensor_parallel, two_dims, pipelines, checkpoints, compiled,
+    parts, terms, gradients, errors, meshes, sharded_data, tensor_parallel, two_dims, local_maps, pipelines,
+    checkpoints, compiled,
 )  # fmt: skip
 CASES = {case.__name__: case for case in _CASES}
 

@@ -13,14 +13,13 @@ from typing import Any
 from eager.core.dtypes import dtype
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
-from eager.distributed.device_mesh import DeviceMesh, init_device_mesh
+from eager.distributed.device_mesh import DeviceMesh, init_device_mesh, meet
 from eager.distributed.fsdp.gathering import Gathering
 from eager.distributed.tensor import marks
 from eager.distributed.tensor.dtensor import available
 from eager.distributed.tensor.modules import distribute_parameter
 from eager.distributed.tensor.placements import Placement, Replicate, Shard
 from eager.nn import Module
-from eager.processes.world import get_world_size, is_initialized
 
 __all__ = [
     "CPUOffloadPolicy",
@@ -116,9 +115,9 @@ def fully_shard(
     NotImplementedError to offload from an accelerator.
     """
     if mesh is None:
-        if not is_initialized() or get_world_size() == 1:
+        if (size := meet()) == 1:
             raise ValueError("fully_shard: pass mesh=; there is no default process group to make one of")
-        mesh = init_device_mesh("cpu", (get_world_size(),))
+        mesh = init_device_mesh("cpu", (size,))
     policy = mp_policy or MixedPrecisionPolicy()
     if offload_policy not in (None, OffloadPolicy()) and mesh.device_type != "cpu":
         raise NotImplementedError("fully_shard: offload_policy")

@@ -48,7 +48,8 @@ class Between:
         share    the part of a loss in what is differentiated; None: nothing is
         """
         stage, count = self._stage, len(targets)
-        given, outputs, losses = ([None] * count for _ in range(3))
+        nothing: list[Any] = [None] * count
+        given, outputs, losses = [*nothing], [*nothing], [*nothing]
         for forward, k in order:
             if forward:
                 given[k] = parts[k] if stage.is_first else (self._received(-1, share is not None),)
