@@ -20,7 +20,7 @@ from graphc.lowering.processes import current
 
 NOT_THE_SAME = (
     "a compiled program on a mesh of processes was given a plain {dtype}{shape} that is not the same in all of them: "
-    "it counts as the whole value. Remedy: DTensor.from_local for a part"
+    "it counts as the whole value. Remedy: DTensor.from_local for a part; for random numbers, one seed in all processes"
 )
 
 
