@@ -8,7 +8,7 @@ part of each tensor; one that is alone has all of them here. What that means for
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, final
@@ -19,7 +19,7 @@ from eager.core.placed import data_of, is_placed, spread
 from eager.core.runtime import Dims, devices, runtime
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
-from eager.distributed.tensor.local import joined, part_of
+from eager.distributed.tensor.local import joined, part_of, reduced
 from eager.distributed.tensor.placements import Partial, Placement, Replicate, Shard, checked, dims_of
 from eager.engine.crossing import transferred
 from eager.engine.language import E
@@ -317,19 +317,7 @@ def _whole(placement: Placement, parts: Sequence[Tensor]) -> Tensor:
         return E.cat(*parts, axis=placement.dim)
     if not isinstance(placement, Partial):
         return parts[0]
-    if placement.reduce_op not in _REDUCE:
-        raise ValueError(f"Partial: known reductions are {', '.join(_REDUCE)}, got {placement.reduce_op!r}")
-    return _REDUCE[placement.reduce_op](parts)
-
-
-def _folded(op: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Sequence[Tensor]], Tensor]:
-    return lambda parts: functools.reduce(op, parts)
-
-
-_REDUCE: dict[str, Callable[[Sequence[Tensor]], Tensor]] = {
-    "sum": _folded(E.add), "avg": lambda parts: E.div(functools.reduce(E.add, parts), len(parts)),
-    "max": _folded(E.maximum), "min": _folded(E.minimum), "product": _folded(E.mul),
-}  # fmt: skip
+    return reduced(placement.reduce_op, E.cat(*(part.unsqueeze(0) for part in parts), axis=0))
 
 
 @final

@@ -17,7 +17,7 @@ from eager.distributed.tensor.placements import Partial, Placement, Shard, dims_
 from eager.engine.crossing import crossings
 from eager.engine.language import E
 
-__all__ = ["joined", "part_of"]
+__all__ = ["joined", "part_of", "reduced"]
 
 UNEVEN = (
     "from_local: a dim of {length} elements that several mesh dims divide, of which it is no multiple: parts of {part}"
@@ -30,6 +30,13 @@ _REDUCE = {
 }  # fmt: skip
 
 
+def reduced(op: str, terms: Tensor) -> Tensor:
+    """What the terms along the first dim come to. ValueError for an unknown reduction."""
+    if op not in _REDUCE:
+        raise ValueError(f"Partial: known reductions are {', '.join(_REDUCE)}, got {op!r}")
+    return _REDUCE[op](terms)
+
+
 def joined(
     part: Tensor, mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int] | None = None
 ) -> Tensor:
@@ -38,10 +45,7 @@ def joined(
     shape: that of the whole, where the parts are not of one size. ValueError if they cannot make it up.
     """
     partial = [k for k, p in enumerate(placements) if isinstance(p, Partial)]
-    for k in reversed(partial):  # the processes' terms lie along a dim of their own
-        op = placements[k].reduce_op  # type: ignore[attr-defined]
-        if op not in _REDUCE:
-            raise ValueError(f"Partial: known reductions are {', '.join(_REDUCE)}, got {op!r}")
+    for _ in partial:  # the processes' terms lie along a dim of their own
         part = part.unsqueeze(0)
     lead = len(partial)
     laid = [
@@ -50,7 +54,7 @@ def joined(
     ]
     found = _joined(part, mesh, laid, None if shape is None else (*(1,) * lead, *shape), lead)
     for k in partial:
-        found = _REDUCE[placements[k].reduce_op](found)  # type: ignore[attr-defined]
+        found = reduced(placements[k].reduce_op, found)  # type: ignore[attr-defined]
     return found
 
 
