@@ -21,7 +21,7 @@ from compare.selftest.hunting import hunt
 from eager.core.tensor import Tensor
 from eager.distributed import checkpoint
 from eager.distributed.device_mesh import DeviceMesh, init_device_mesh
-from eager.distributed.fsdp import fully_shard
+from eager.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from eager.distributed.tensor import (
     DTensor,
     Partial,
@@ -259,6 +259,15 @@ def test_numbers_mix_and_plain_tensors_may():
     assert values(torch.arange(4, device=x.device)) == [0, 1, 2, 3]  # made on the mesh
     with implicit_replication():
         assert values(x + X.detach()) == values(x * 2)
+
+
+def test_parameters_are_gathered_in_the_dtype_of_the_policy():
+    model = fully_shard(torch.nn.Linear(4, 8), mesh=SQUARE["data"], mp_policy=MixedPrecisionPolicy(torch.bfloat16))
+    made = model(torch.ones(2, 4))
+    made.sum().backward()
+    assert (made.dtype, model.weight.grad.dtype) == (torch.bfloat16, torch.float32)
+    with pytest.raises(NotImplementedError, match="mp_policy is of eager mode"):
+        graphc.compile(model)(torch.ones(2, 4))
 
 
 def test_a_function_of_parts_is_called_for_each_device():

@@ -21,6 +21,7 @@ TRACED = (
     "fully_shard: between processes modules compute op by op. Remedy: DistributedDataParallel, or one process that has "
     "all devices"
 )
+LOWERED = "fully_shard: mp_policy is of eager mode. Remedy: torch.autocast, which lowers precision in compiled programs"
 
 
 @final
@@ -56,6 +57,8 @@ class Gathering:
             self._plain.append(False)
             self._depth += 1
             return None
+        if self._policy.param_dtype is not None and not current_interpreter().immediate:
+            raise NotImplementedError(LOWERED)
         given: Any = (args, kwargs)
         if self._policy.cast_forward_inputs and self._policy.param_dtype is not None:
             given = tree_map(_as(self._policy.param_dtype), given)
