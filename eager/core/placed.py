@@ -8,7 +8,6 @@ Who runs ops on such arrays is a *runtime* (`eager.core.runtime`), loaded when t
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -124,13 +123,14 @@ class Placed(StandIn):
         return self.laid
 
     def local(self) -> np.ndarray:
-        """On a mesh: the values of the first device, as PyTorch splits them."""
-        sizes = dict(zip(self.device.mesh._axes, self.device.mesh._lengths, strict=True))
-        first = [
-            functools.reduce(lambda n, axis: -(-n // sizes[axis]), axes, n)
-            for n, axes in zip(self.shape, self.dims, strict=True)
-        ]
-        return self.values[(*map(slice, first), ...)]
+        """On a mesh: the values of this process's first device, as PyTorch splits them."""
+        mesh = self.device.mesh
+        if mesh._numbers is None:  # all parts are here
+            found, held = self.values, ((),) * len(self.shape)
+        else:
+            found, held = runtime().local(self.array), self.laid
+        said = [() if a == b else a for a, b in zip(self.dims, held, strict=True)]
+        return found[(*map(mesh._chunk, self.shape, said), ...)]
 
     @property
     def laid(self) -> Dims:
@@ -252,7 +252,7 @@ def _split(array: Any, where: device, dims: Dims) -> tuple[Any, Dims | None]:
     sizes = dict(zip(where.mesh._axes, where.mesh._lengths, strict=True))
     counts = [math.prod(sizes[axis] for axis in axes) for axes in dims]
     held = tuple(() if n % m else axes for n, m, axes in zip(array.shape, counts, dims, strict=False))
-    return runtime().put(array, _over(where, held)), None if held == dims else dims
+    return runtime().put(array, over(where, held)), None if held == dims else dims
 
 
 def like(data: Any, model: Placed) -> Placed:
@@ -268,13 +268,14 @@ def dense(shape: tuple[int, ...], strides: Strides) -> Strides:
 def backing(where: device) -> Any:
     """The runtime's device that `where`, which `check_device` has returned, is; of a mesh, all, each with a copy."""
     if where.mesh is not None:
-        return _over(where, ())
+        return over(where, ())
     return runtime().devices(where.type)[where.index or 0]
 
 
-def _over(where: device, dims: Dims) -> Any:
+def over(where: device, dims: Dims) -> Any:
+    """What the runtime's `put` takes in place of a device for arrays that lie so on a mesh."""
     mesh = where.mesh
-    return runtime().over(where.type, mesh._lengths, mesh._axes, dims)
+    return runtime().over(where.type, mesh._lengths, mesh._axes, dims, mesh._numbers)
 
 
 def is_elsewhere(tensor: Any) -> bool:

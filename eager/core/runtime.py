@@ -30,7 +30,15 @@ class Runtime(Protocol):
         ...
 
     def fetch(self, array: Any) -> np.ndarray:
-        """The values, in memory of their own."""
+        """The values, in memory of their own. If they lie on the devices of several processes, all have to ask."""
+        ...
+
+    def local(self, array: Any) -> np.ndarray:
+        """The part that this process has, on its first device, in memory of its own."""
+        ...
+
+    def joined(self, part: np.ndarray, shape: tuple[int, ...], place: Any) -> Any:
+        """The array of `shape` on the devices of several processes, as `over` says, of which each gives its part."""
         ...
 
     def about(self, device: Any) -> dict[str, Any]:
@@ -53,9 +61,11 @@ class Runtime(Protocol):
         """`whole` with `value` where `steps` lead to."""
         ...
 
-    def over(self, kind: str, shape: tuple[int, ...], names: tuple[str, ...], dims: Dims) -> Any:
-        """What `put` takes in place of a device, for arrays that lie on the first devices of a kind, which are in an
-        array of this `shape` whose axes have `names`."""
+    def over(
+        self, kind: str, shape: tuple[int, ...], names: tuple[str, ...], dims: Dims, ranks: tuple[int, ...] | None
+    ) -> Any:
+        """What `put` takes in place of a device, for arrays that lie on the first devices of a kind, or on one of each
+        of the processes `ranks`, which are in an array of this `shape` whose axes have `names`."""
         ...
 
     def alike(self, array: Any, model: Any) -> Any:

@@ -120,7 +120,7 @@ class Executable:
         self.dispatch: Callable[..., Any] = self._first_dispatch
         self.into: Callable[[list[Any], tuple[Any, ...]], None] = self._first_into
         if not devices.compiled:
-            self._run = self._jitted
+            self._run = devices.program(self._jitted)
             self.dispatch, self.into = self._dispatch, self._set_into
 
     @property

@@ -45,6 +45,7 @@ class Processes:
 
     rank, size   which of how many
     timeout      seconds that a collective may wait for the others
+    devices      the first one of each
     """
 
     def __init__(self, address: str, size: int, rank: int, timeout: float, heartbeat: float):
@@ -59,7 +60,7 @@ class Processes:
         if not self._alone:
             self._join(address, heartbeat)
         by_process = {device.process_index: device for device in reversed(jax.devices())}
-        self._devices = [by_process[k] for k in range(size)] if not self._alone else jax.local_devices()[:1]
+        self.devices = [by_process[k] for k in range(size)] if not self._alone else jax.local_devices()[:1]
         self._meshes: dict[tuple[int, ...], Any] = {}
         self._programs: dict[Any, Callable[..., Any]] = {}
         self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -99,7 +100,7 @@ class Processes:
     def mesh(self, ranks: tuple[int, ...]) -> Any:
         """The mesh of one device of each of the processes `ranks`."""
         if ranks not in self._meshes:
-            self._meshes[ranks] = Mesh(np.array([self._devices[k] for k in ranks]), (AXIS,))
+            self._meshes[ranks] = Mesh(np.array([self.devices[k] for k in ranks]), (AXIS,))
         return self._meshes[ranks]
 
     def across(self, function: Callable[..., Any], ranks: tuple[int, ...]) -> Callable[..., Any]:
@@ -118,7 +119,7 @@ class Processes:
 
     def given(self, array: Any, ranks: tuple[int, ...]) -> Any:
         """This process's `array` as an argument of a program across `ranks`."""
-        own = jax.device_put(array, self._devices[self.rank])
+        own = jax.device_put(array, self.devices[self.rank])
         return jax.make_array_from_single_device_arrays(own.shape, self.sharding(ranks), [own])
 
     # --- the thread that runs them

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -18,6 +17,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from eager.core.runtime import Dims
 from graphc import forking
 from graphc.ir import Builder, Ref
+from graphc.lowering import spanning
 from graphc.lowering.devices import devices_of as devices
 from graphc.lowering.executable import Executable
 from graphc.lowering.lowering import lower
@@ -28,19 +28,48 @@ from graphc.ops.dtypes import INT64
 from graphc.ops.steps import Step, looked, may_repeat, numbers_seen, whole_after
 from graphc.sharding.mesh import Mesh
 
-__all__ = ["about", "alike", "apart", "devices", "dims", "fetch", "over", "put", "read", "run", "wait", "write"]
+__all__ = [
+    "about",
+    "alike",
+    "apart",
+    "devices",
+    "dims",
+    "fetch",
+    "joined",
+    "local",
+    "over",
+    "put",
+    "read",
+    "run",
+    "wait",
+    "write",
+]
 
 
 def put(array: Any, device: Any) -> jax.Array:
     """A copy of an ndarray, or of an array elsewhere, on a device of `devices`."""
     forking.refuse("a tensor on a device")
     with jax.enable_x64(True):
+        if spanning.spans(device):
+            return spanning.relaid(array, device) if spanning.spans(array) else spanning.put(array, device)
         return jax.device_put(np.array(array) if isinstance(array, np.ndarray) else array, device)
 
 
 def fetch(array: jax.Array) -> np.ndarray:
-    """The values, awaited, in memory of their own."""
-    return np.array(array)
+    """The values, awaited, in memory of their own. Of an array that processes have parts of, all have to ask."""
+    return spanning.fetch(array) if spanning.spans(array) else np.array(array)
+
+
+def local(array: jax.Array) -> np.ndarray:
+    """The part of the first device of this process, in memory of its own."""
+    return spanning.local(array)
+
+
+def joined(part: np.ndarray, shape: tuple[int, ...], place: Any) -> jax.Array:
+    """The array of `shape` on the devices of several processes, of which each gives its own part."""
+    forking.refuse("a tensor on a device")
+    with jax.enable_x64(True):
+        return spanning.joined(part, shape, place)
 
 
 def about(device: Any) -> dict[str, Any]:
@@ -64,7 +93,7 @@ def run(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     except _Failed as failed:
         if op.check is None:
             raise failed.error from None
-        raise op.check.failure(params, None, [np.asarray(a) for a in operands]) from None
+        raise op.check.failure(params, None, [a if isinstance(a, np.ndarray) else fetch(a) for a in operands]) from None
     return tuple(found) if op.several else found[0]
 
 
@@ -81,15 +110,18 @@ def write(whole: Any, steps: tuple[Step, ...], value: Any) -> Any:
 
 
 @functools.cache
-def over(kind: str, shape: tuple[int, ...], names: tuple[str, ...], dims: Dims) -> NamedSharding:
-    """The sharding of arrays on the first devices that PyTorch calls `kind`. RuntimeError if there are too few."""
-    mesh = mesh_of_devices(Mesh(shape, names), None if kind == "xla" else kind)
+def over(
+    kind: str, shape: tuple[int, ...], names: tuple[str, ...], dims: Dims, ranks: tuple[int, ...] | None
+) -> NamedSharding:
+    """The sharding of arrays on the first devices that PyTorch calls `kind`, or on those of the processes `ranks`.
+    RuntimeError if there are too few."""
+    mesh = mesh_of_devices(Mesh(shape, names, ranks), None if kind == "xla" else kind)
     return NamedSharding(mesh, PartitionSpec(*[axes or None for axes in dims]))
 
 
-def alike(array: jax.Array, model: jax.Array) -> jax.Array:
+def alike(array: Any, model: jax.Array) -> jax.Array:
     """`array`, lying on the devices as `model` does."""
-    return jax.device_put(array, model.sharding)
+    return put(array, model.sharding)
 
 
 def apart(array: jax.Array) -> list[dict[str, int]]:
@@ -148,8 +180,7 @@ class _Failed(Exception):
 def _results(program: Executable, operands: Sequence[Any]) -> Sequence[Any]:
     forking.refuse("a tensor on a device")
     mesh = next((a.sharding.mesh for a in operands if isinstance(getattr(a, "sharding", None), NamedSharding)), None)
-    with nullcontext() if mesh is None else jax.set_mesh(mesh):  # in which the op `shard` knows it
-        outputs = program.dispatch_anywhere(*operands)
+    outputs = spanning.together(program.graph.name, mesh, lambda: program.dispatch_anywhere(*operands))
     if not program.fails:
         return outputs
     try:

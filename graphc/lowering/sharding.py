@@ -11,6 +11,8 @@ import numpy as np
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+from graphc.lowering import spanning
+from graphc.lowering.processes import current
 from graphc.lowering.program_devices import ProgramDevices
 from graphc.lowering.stages import setting
 from graphc.ops.aval import Aval
@@ -50,12 +52,21 @@ OVERRIDES: dict[str, Callable[..., Any]] = {"shard": shard}
 
 
 def mesh_of_devices(mesh: Mesh, device: str | None = None) -> jax.sharding.Mesh:
-    """The first devices of JAX in the shape of `mesh`. RuntimeError if there are too few."""
-    devices = jax.devices(device)
+    """The first devices of JAX in the shape of `mesh`; where there are other processes, one of each that is in it.
+    RuntimeError if there are too few."""
+    processes = current()
+    if processes is None or processes.size == 1:
+        devices = jax.devices(device)
+    else:
+        devices = [processes.devices[rank] for rank in mesh.ranks or range(processes.size)]
     if len(devices) < mesh.size:
         raise RuntimeError(TOO_FEW.format(wanted=mesh.size, found=len(devices)))
     array = np.array(devices[: mesh.size]).reshape(mesh.shape)
     return jax.sharding.Mesh(array, mesh.names, axis_types=(AxisType.Auto,) * len(mesh.names))
+
+
+def _spread(array: Any, wanted: NamedSharding) -> Any:
+    return spanning.relaid(array, wanted) if spanning.spans(array) else spanning.put(array, wanted)
 
 
 @final
@@ -99,8 +110,22 @@ class MeshDevices(ProgramDevices):
             "out_shardings": (*kept, *([None] if fails else [])),
         }
 
+    def program(self, compiled: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
+        """See `ProgramDevices`: between processes it waits for the others."""
+        if not self.mesh.is_multi_process:
+            return compiled
+
+        def run(*arrays: Any) -> tuple[Any, ...]:
+            wide = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # in this thread
+            return spanning.together("the program", self.mesh, lambda: compiled(*arrays), wide)
+
+        return run
+
     def put(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """See `ProgramDevices`: those that lie there already are not touched."""
+        if self.mesh.is_multi_process:
+            spanning.same_everywhere(self.mesh, [a for a in arrays if not spanning.spans(a)])
+            arrays = [a if w is None else _spread(a, w) for a, w in zip(arrays, self.inputs, strict=False)]
         placed = [
             a if wanted is None or getattr(a, "sharding", None) == wanted else jax.device_put(a, wanted)
             for a, wanted in zip(arrays, self.inputs, strict=False)

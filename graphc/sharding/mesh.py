@@ -13,6 +13,8 @@ from eager.distributed.device_mesh import DeviceMesh
 class Mesh(NamedTuple):
     """Devices 0, 1, ... in an array of this `shape`, in row-major order, with a name for each of its axes.
 
+    ranks  between processes: the processes whose devices they are; None: all
+
     >>> mesh = Mesh((4, 2), ("data", "model"))
     >>> mesh.size, mesh.sizes["model"]
     (8, 2)
@@ -20,6 +22,7 @@ class Mesh(NamedTuple):
 
     shape: tuple[int, ...]
     names: tuple[str, ...]
+    ranks: tuple[int, ...] | None = None
 
     @property
     def size(self) -> int:
@@ -47,7 +50,7 @@ def mesh_of(given: Any) -> Mesh:
     if isinstance(given, Mesh):
         found = given
     elif isinstance(given, DeviceMesh):
-        found = Mesh(given._lengths, given._axes)
+        found = Mesh(given._lengths, given._axes, given._numbers)
     elif isinstance(given, dict):
         found = Mesh(tuple(given.values()), tuple(given))
     elif hasattr(given, "axis_names") and hasattr(given, "devices"):

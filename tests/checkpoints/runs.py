@@ -50,16 +50,18 @@ def finishes(run: Callable[..., None], arguments: tuple[Any, ...], seconds: floa
 
 
 def fill(begun: Any, folder: Path, background: bool) -> None:
-    """Save values that tell their step, for ever."""
+    """Save values that tell their step, for ever. It has begun when it has saved once."""
     state: dict[str, Any] = {}
     manager = CheckpointManager(folder, {"state": state}, keep=2, background=background, sync_files=background)
     step = manager.load()
-    begun.set()
     while True:
         step += 1
         state.update({f"x{n}": torch.full((n,), float(step)) for n in SIZES})
         state["text"] = f"step {step}"
         manager.save(step)
+        if not begun.is_set():  # a busy machine may take longer for one than it is given
+            manager.wait()
+            begun.set()
 
 
 class Noisy(Dataset[Any]):

@@ -21,7 +21,7 @@ from compare.selftest.hunting import hunt
 from eager.core.tensor import Tensor
 from eager.distributed import checkpoint
 from eager.distributed.device_mesh import DeviceMesh, init_device_mesh
-from eager.distributed.fsdp import fully_shard
+from eager.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from eager.distributed.tensor import (
     DTensor,
     Partial,
@@ -31,7 +31,7 @@ from eager.distributed.tensor import (
     creation,
     distribute_tensor,
 )
-from eager.distributed.tensor.experimental import implicit_replication
+from eager.distributed.tensor.experimental import implicit_replication, local_map
 from eager.distributed.tensor.parallel import RowwiseParallel, loss_parallel, parallelize_module
 from graphc.errors import CaptureError
 from tests.dtensor.training import MODELS, PARTS, STRATEGIES, Trained, both, trained
@@ -259,6 +259,38 @@ def test_numbers_mix_and_plain_tensors_may():
     assert values(torch.arange(4, device=x.device)) == [0, 1, 2, 3]  # made on the mesh
     with implicit_replication():
         assert values(x + X.detach()) == values(x * 2)
+
+
+def test_parameters_are_gathered_in_the_dtype_of_the_policy():
+    model = fully_shard(torch.nn.Linear(4, 8), mesh=SQUARE["data"], mp_policy=MixedPrecisionPolicy(torch.bfloat16))
+    made = model(torch.ones(2, 4))
+    made.sum().backward()
+    assert (made.dtype, model.weight.grad.dtype) == (torch.bfloat16, torch.float32)
+    with pytest.raises(NotImplementedError, match="mp_policy is of eager mode"):
+        graphc.compile(model)(torch.ones(2, 4))
+
+
+def test_a_function_of_parts_is_called_for_each_device():
+    x, y = (torch.randn(n, m, dtype=torch.float64) for n, m in ((3, 6), (6, 4)))
+    a = on(x, Replicate(), Shard(1)).requires_grad_()
+    b = on(y, Shard(1), Shard(0))
+    seen: list[tuple[int, ...]] = []
+
+    def product(k: int, a: Tensor, b: Tensor) -> tuple[Tensor, int]:
+        seen.append((*a.shape, *b.shape))
+        return k * (a @ b), k
+
+    wishes = (None, [Replicate(), Shard(1)], [Shard(1), Shard(0)])
+    made, number = local_map(product, ([Shard(1), Partial()], None), wishes)(2, a, b)
+    assert (seen, number) == ([(3, 3, 3, 2)] * 4, 2)
+    torch.testing.assert_close(made.full_tensor(), 2 * (x @ y))
+    made.full_tensor().sum().backward()
+    torch.testing.assert_close(a.grad.full_tensor(), (2 * y.sum(1)).expand(3, 6))
+    with pytest.raises(ValueError, match="in local_map has a mismatched placements"):
+        local_map(product, None, wishes)(2, b, b)
+    with pytest.raises(AssertionError, match="one PlacementType be provided for each output"):
+        local_map(product, [Replicate()] * 2, wishes)(2, a, b)
+    assert local_map(lambda x: x + 1, None)(1) == 2
 
 
 def test_random_numbers_are_those_of_one_device():

@@ -13,7 +13,7 @@ from typing import Any
 from eager.core.dtypes import dtype
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
-from eager.distributed.device_mesh import DeviceMesh
+from eager.distributed.device_mesh import DeviceMesh, init_device_mesh, meet
 from eager.distributed.fsdp.gathering import Gathering
 from eager.distributed.tensor import marks
 from eager.distributed.tensor.dtensor import available
@@ -23,6 +23,7 @@ from eager.nn import Module
 
 __all__ = [
     "CPUOffloadPolicy",
+    "FSDPModule",
     "FullyShardedDataParallel",
     "MixedPrecisionPolicy",
     "OffloadPolicy",
@@ -61,6 +62,41 @@ class FullyShardedDataParallel(Module):
         raise NotImplementedError("FullyShardedDataParallel: use fully_shard(module, mesh=mesh)")
 
 
+class FSDPModule:
+    """What a module is an instance of once `fully_shard` has been called on it. As `torch.distributed.fsdp`'s.
+
+    Its methods say when parameters are gathered and gradients exchanged, not what they are: parameters are gathered
+    for each forward, and gradients are averaged in each backward pass, so these have no effect.
+    """
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """No effect: gradients add up in parts, to the same sum."""
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """No effect, as `set_requires_gradient_sync`."""
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """No effect: nothing waits for a last backward pass."""
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """No effect, as the argument of `fully_shard`."""
+
+    def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
+        """No effect: what was gathered is gone after the backward pass."""
+
+    def set_modules_to_forward_prefetch(self, modules: Iterable[Module]) -> None:
+        """No effect: nothing is gathered early."""
+
+    def set_modules_to_backward_prefetch(self, modules: Iterable[Module]) -> None:
+        """No effect: nothing is gathered early."""
+
+    def unshard(self, async_op: bool = False) -> None:
+        """No effect: the next forward gathers."""
+
+    def reshard(self) -> None:
+        """No effect: parameters are in parts but for their module's forward."""
+
+
 def fully_shard(
     module: Module, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
     shard_placement_fn: Callable[[Tensor], Shard | None] | None = None, mp_policy: MixedPrecisionPolicy | None = None,
@@ -71,23 +107,33 @@ def fully_shard(
     A parameter of which no dim divides by the mesh stays whole (PyTorch pads it). Of a mesh with two dims the first
     replicates (HSDP). Plain tensors given to `module` are a batch of all devices: they are split along dim 0, and what
     is then returned is whole again; DTensors stay as they are. What a gradient needs of gathered parameters is kept
-    until then (in compiled programs that is XLA's choice), so `reshard_after_forward` changes nothing. Raises
-    ValueError without a mesh, NotImplementedError for policies that lower precision or offload.
+    until then (in compiled programs that is XLA's choice), so `reshard_after_forward` changes nothing.
+
+    Between processes each has its own batch, as in PyTorch: the module computes with plain tensors, op by op, and
+    gradients are averaged. Without a mesh all processes are one. `mp_policy` is the dtype that parameters are gathered
+    in; gradients are averaged in that of the parameter, or more. Raises ValueError without a mesh in one process,
+    NotImplementedError to offload from an accelerator.
     """
     if mesh is None:
-        raise ValueError("fully_shard: pass mesh=; there is no default process group to make one of")
-    if mp_policy not in (None, MixedPrecisionPolicy()) or offload_policy not in (None, OffloadPolicy()):
-        raise NotImplementedError(
-            "fully_shard: mp_policy and offload_policy; torch.autocast lowers precision in compiled programs"
-        )
+        if (size := meet()) == 1:
+            raise ValueError("fully_shard: pass mesh=; there is no default process group to make one of")
+        mesh = init_device_mesh("cpu", (size,))
+    policy = mp_policy or MixedPrecisionPolicy()
+    if offload_policy not in (None, OffloadPolicy()) and mesh.device_type != "cpu":
+        raise NotImplementedError("fully_shard: offload_policy")
     if mesh.ndim not in (1, 2):
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
     owned = [p for p in _parameters([module], ignored_params) if not any(m.gathered for m in marks.of(p))]
-    for parameter in owned:
-        _split(parameter, mesh, stage=3, choose=shard_placement_fn)
+    split = {id(parameter): _split(parameter, mesh, stage=3, choose=shard_placement_fn) for parameter in owned}
     if available(mesh):
-        Gathering(module, owned, mesh).install()
+        Gathering(module, split, mesh, policy).install()
+    kind: type = type(module)
+    if not isinstance(module, FSDPModule):
+        module.__class__ = _KINDS.setdefault(kind, type(f"FSDP{kind.__name__}", (FSDPModule, kind), {}))
     return module
+
+
+_KINDS: dict[type, type] = {}  # as PyTorch does it, a module becomes one of a class that also is FSDPModule
 
 
 def zero(module: Module, mesh: DeviceMesh, stage: int) -> Module:
@@ -108,8 +154,10 @@ def _parameters(modules: Iterable[Module], ignored: set[Tensor] | None) -> list[
     return [p for m in modules for p in m.parameters() if id(p) not in left]
 
 
-def _split(parameter: Tensor, mesh: DeviceMesh, stage: int, choose: Callable[[Tensor], Shard | None] | None) -> None:
-    """Mark one parameter: split along the chosen dim, or the first that divides."""
+def _split(
+    parameter: Tensor, mesh: DeviceMesh, stage: int, choose: Callable[[Tensor], Shard | None] | None
+) -> list[Placement]:  # fmt: skip
+    """Mark one parameter: split along the chosen dim, or the first that divides. Returns how it is."""
     count = mesh.shape[-1]
     taken = [1] * parameter.ndim  # parts that other marks make of each dim
     for mark in marks.of(parameter):
@@ -122,6 +170,7 @@ def _split(parameter: Tensor, mesh: DeviceMesh, stage: int, choose: Callable[[Te
     whole: list[Placement] = [Replicate()] * mesh.ndim
     split = whole if dim is None else [*whole[:-1], Shard(dim)]
     if stage == 3:
-        distribute_parameter(parameter, mesh, split, gathered=True)
+        distribute_parameter(parameter, mesh, split, None, gathered=True)
     else:
         marks.add(parameter, marks.Mark(mesh, tuple(whole)), marks.Mark(mesh, tuple(split), state=True))
+    return split

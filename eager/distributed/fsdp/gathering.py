@@ -1,26 +1,48 @@
-"""Parameters in parts, whole while their module computes: the hooks of a module that `fully_shard` was given."""
+"""Parameters in parts, whole while their module computes: the hooks of a module that `fully_shard` was given.
+
+Where one process has all devices, a batch is split over them, and each op is one program for all. Between processes,
+each computes with plain tensors of its own, and the gradients of what it has gathered are averaged: as in PyTorch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 from eager.core.interpreter import current_interpreter
 from eager.core.pytree import tree_map
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
-from eager.distributed.tensor.dtensor import DTensor, available, distributed, is_distributed
-from eager.distributed.tensor.placements import Replicate, Shard
+from eager.distributed.tensor.dtensor import DTensor, available, distributed, is_distributed, place
+from eager.distributed.tensor.placements import Partial, Placement, Replicate, Shard
 from eager.nn import Module
+
+TRACED = (
+    "fully_shard: between processes modules compute op by op. Remedy: DistributedDataParallel, or one process that has "
+    "all devices"
+)
+LOWERED = "fully_shard: mp_policy is of eager mode. Remedy: torch.autocast, which lowers precision in compiled programs"
 
 
 @final
 class Gathering:
-    """Hooks of `module`, which gather the parameters that it owns over `mesh`, and split its batch."""
+    """Hooks of `module`, which gather the parameters that it owns over `mesh`, and split its batch.
 
-    def __init__(self, module: Module, owned: Iterable[Tensor], mesh: DeviceMesh):
-        self._module, self._mesh = module, mesh
-        self._owned = {id(p) for p in owned}
+    policy: the dtypes to compute in
+    """
+
+    def __init__(
+        self, module: Module, owned: Mapping[int, Sequence[Placement]], mesh: DeviceMesh, policy: Any
+    ):  # fmt: skip
+        self._module, self._mesh, self._policy = module, mesh, policy
+        # where the parameters are kept that it owns, under which name, and how they lie: other objects may take their
+        # places (`to_empty`, `load_state_dict(assign=True)`)
+        self._slots = [
+            (submodule._parameters, name, owned[id(parameter)])
+            for submodule in module.modules()
+            for name, parameter in submodule._parameters.items()
+            if parameter is not None and id(parameter) in owned
+        ]
         self._depth = 0  # a module may call itself
         self._held: list[tuple[dict[str, Any], str, Tensor]] = []  # in which table, its name, the parameter
         self._plain: list[bool] = []  # of each call going on: whether its batch was a plain tensor
@@ -35,8 +57,16 @@ class Gathering:
             self._plain.append(False)
             self._depth += 1
             return None
+        if self._policy.param_dtype is not None and not current_interpreter().immediate:
+            raise NotImplementedError(LOWERED)
+        given: Any = (args, kwargs)
+        if self._policy.cast_forward_inputs and self._policy.param_dtype is not None:
+            given = tree_map(_as(self._policy.param_dtype), given)
         split = Splitting(self._mesh)
-        given = tree_map(split, (args, kwargs))
+        if self._mesh._numbers is None:
+            given = tree_map(split, given)
+        elif not current_interpreter().immediate:
+            raise NotImplementedError(TRACED)
         self._plain.append(split.met)
         self._depth += 1
         if self._depth == 1 and current_interpreter().immediate:  # a compiled program gathers by itself
@@ -44,15 +74,15 @@ class Gathering:
         return given
 
     def _gather(self) -> None:
-        whole, made = [Replicate()] * self._mesh.ndim, dict[int, Tensor]()
-        for submodule in self._module.modules():
-            table = submodule._parameters
-            for name, parameter in table.items():
-                if parameter is not None and id(parameter) in self._owned:
-                    self._held.append((table, name, parameter))
+        made = dict[int, Tensor]()
+        for table, name, placements in self._slots:
+            parameter: Any = table[name]
+            if not is_distributed(parameter):
+                place(parameter, self._mesh, placements, None)
+            self._held.append((table, name, parameter))
         for table, name, parameter in self._held:
             if id(parameter) not in made:
-                made[id(parameter)] = parameter.redistribute(self._mesh, whole)
+                made[id(parameter)] = _as(self._policy.param_dtype)(gathered(parameter, self._mesh))
             table[name] = made[id(parameter)]
 
     def _after(self, module: Module, args: Any, output: Any) -> Any:
@@ -61,6 +91,8 @@ class Gathering:
             for table, name, parameter in self._held:
                 table[name] = parameter
             self._held.clear()
+        if self._policy.output_dtype is not None:
+            output = tree_map(_as(self._policy.output_dtype), output)
         return tree_map(_whole, output) if self._plain.pop() and current_interpreter().immediate else output
 
 
@@ -77,6 +109,28 @@ class Splitting:
             return value
         self.met = True
         return distributed(value, self._mesh, (Shard(0),) * self._mesh.ndim)
+
+
+def gathered(parameter: Any, mesh: DeviceMesh) -> Any:
+    """A parameter, whole along the dims of `mesh`: between processes a plain tensor, whose gradients are averaged; if
+    it is in parts on other dims, too, one on the mesh of these."""
+    if mesh._numbers is None:
+        return parameter.redistribute(mesh, [Replicate()] * mesh.ndim)
+    lies: DeviceMesh = parameter.device_mesh
+    over = [name in mesh._axes for name in lies._axes]
+    left = [p for p, own in zip(parameter.placements, over, strict=True) if not own]
+    whole = [Replicate() if own else p for p, own in zip(parameter.placements, over, strict=True)]
+    terms = [Partial("avg") if own else p for p, own in zip(parameter.placements, over, strict=True)]
+    part = parameter.redistribute(lies, whole).to_local(grad_placements=terms)
+    if all(over):
+        return part
+    others = lies[tuple(name for name, own in zip(lies._axes, over, strict=True) if not own)]
+    return DTensor.from_local(part, others, left)
+
+
+def _as(dtype: Any) -> Any:
+    """What casts floating tensors; None leaves them."""
+    return lambda x: x.to(dtype) if dtype is not None and isinstance(x, Tensor) and x.is_floating_point() else x
 
 
 def _whole(value: Any) -> Any:

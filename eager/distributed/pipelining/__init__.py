@@ -1,7 +1,7 @@
-"""Stages of a model that work on different parts of a batch at once. As `torch.distributed.pipelining`, in one process.
+"""Stages of a model that work on different parts of a batch at once. As `torch.distributed.pipelining`.
 
-All stages are in this process. In eager mode they run one after the other. On a mesh of devices (`pipeline(...,
-mesh=)`, `graphc.compile(..., mesh=)`) each stage is on its own devices: see `eager.distributed.pipelining.shifting`.
+Between processes each has one stage (`between`). In one that is alone they run one after the other in eager mode; on a
+mesh of its devices (`pipeline(..., mesh=)`, `graphc.compile(..., mesh=)`) each is on its own: see `shifting`.
 """
 
 from eager.core.missing import explain

@@ -68,8 +68,9 @@ class Pipe(Module):
         return Sequential(*before, *inside, *after)
 
     def build_stage(self, stage_index: int, device: Any, group: Any = None) -> PipelineStage:
-        """A stage, for a schedule. `device` and `group` change nothing here."""
-        return PipelineStage(self.get_stage_module(stage_index), stage_index, self.num_stages, device, pipe=self)
+        """A stage, for a schedule. `group`: see `PipelineStage`; `device` changes nothing here."""
+        module = self.get_stage_module(stage_index)
+        return PipelineStage(module, stage_index, self.num_stages, device, group=group, pipe=self)
 
     def forward(self, *args: Any) -> Any:
         """What the model computes: all stages, one after the other."""

@@ -1,4 +1,4 @@
-"""Schedules: in which order stages compute microbatches. As `torch.distributed.pipelining`, in one process."""
+"""Schedules: in which order stages compute microbatches. As `torch.distributed.pipelining`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, final
 from eager.core.grad_mode import is_grad_enabled, no_grad
 from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
+from eager.distributed.pipelining.between import Between, group_of
 from eager.distributed.pipelining.pipe import Pipe
 from eager.distributed.pipelining.stage import PipelineStage
 from eager.functional.joining import cat, stack
@@ -43,7 +44,11 @@ class _Schedule(ABC):
             raise ValueError(f"n_microbatches must be a positive integer, got {n_microbatches!r}")
         given = [stage] if isinstance(stage, PipelineStage) else sorted(stage, key=lambda s: s.stage_index)
         self._pipe: Pipe | None = given[0].pipe
-        if self._pipe is not None:
+        self._between: Between | None = None
+        group = group_of(stage) if isinstance(stage, PipelineStage) and not self._on_mesh else None
+        if group is not None:
+            self._stage, self._modules, self._between = given[0], [given[0].submod], Between(given[0], group)
+        elif self._pipe is not None:
             self._modules = [self._pipe.get_stage_module(k) for k in range(self._pipe.num_stages)]
         elif [s.stage_index for s in given] == [*range(given[0].num_stages)]:
             self._modules = [s.submod for s in given]
@@ -58,13 +63,15 @@ class _Schedule(ABC):
     def step(self, *args: Any, target: Any = None, losses: list[Any] | None = None, return_outputs: bool = True) -> Any:
         """Forward and backward passes of a whole batch, in microbatches. Returns what the model makes of it.
 
+        Between processes the first one is given the batch, the last one the target, and returns the output.
         Gradients are added to `.grad`; `losses` gets the loss of each microbatch. On a mesh microbatch k is samples k,
         k + n, ..., so a batch that is split over devices stays where it is; else it is the k-th part.
         Raises RuntimeError under `no_grad`, ValueError without a target, and for batches that cannot be split.
         """
         if self._loss_fn is not None and not is_grad_enabled():
             raise RuntimeError(NO_GRADIENTS)
-        if self._loss_fn is not None and target is None:
+        makes_loss = self._between is None or self._stage.is_last
+        if self._loss_fn is not None and target is None and makes_loss:
             raise ValueError(NO_TARGET)
         return self._run(args, target, losses, return_outputs, self._loss_fn is not None)
 
@@ -74,9 +81,13 @@ class _Schedule(ABC):
             return self._run(args, target, losses, True, False)
 
     def _run(self, args: tuple[Any, ...], target: Any, losses: Any, return_outputs: bool, backward: bool) -> Any:
-        parts = [*zip(*map(self._split, args), strict=True)]
+        parts: list[Any] = [*zip(*map(self._split, args), strict=True)]
         targets = self._split(target) if target is not None else [None] * self._count
-        if self._on_mesh and not current_interpreter().immediate:
+        if self._between is not None:
+            order = self._order(self._stage.num_stages - self._stage.stage_index)
+            made, found = self._between.run(order, parts, targets, self._loss_fn, self._share if backward else None)
+            output = self._merged(made) if self._stage.is_last else None
+        elif self._on_mesh and not current_interpreter().immediate:
             output, found = self._shifted(args, targets, backward)
         else:
             output, found = self._one_by_one(parts, targets, backward)

@@ -11,8 +11,9 @@ from eager.nn import Module
 class PipelineStage:
     """One of `num_stages` stages. As `torch.distributed.pipelining.PipelineStage`.
 
-    device, input_args, output_args, group, dw_builder  change nothing: all stages are in this process
-    pipe  the `Pipe` that this is of, which schedules ask for the other stages
+    group  the processes that have a stage each; None: all. One that is alone has all stages
+    device, input_args, output_args, dw_builder  change nothing
+    pipe   the `Pipe` that this is of, which schedules ask for the other stages
 
     Raises ValueError for an index that is too large.
     """
@@ -24,7 +25,7 @@ class PipelineStage:
         if stage_index >= num_stages:
             raise ValueError(f"Stage index {stage_index} is out of range of {num_stages}")
         self.submod, self.stage_index, self.num_stages, self.device = submodule, stage_index, num_stages, device
-        self.pipe = pipe
+        self.pipe, self.group = pipe, group
 
     @property
     def is_first(self) -> bool:
@@ -41,4 +42,4 @@ def build_stage(
     stage_module: Module, stage_index: int, pipe_info: Any, device: Any, group: Any = None
 ) -> PipelineStage:
     """A stage of a `Pipe`, which is its `pipe_info` here. As `torch.distributed.pipelining.build_stage`."""
-    return PipelineStage(stage_module, stage_index, pipe_info.num_stages, device, pipe=pipe_info)
+    return PipelineStage(stage_module, stage_index, pipe_info.num_stages, device, group=group, pipe=pipe_info)

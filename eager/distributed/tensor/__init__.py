@@ -10,6 +10,7 @@ from graphc.lazy import lazy
 
 # module -> the public names that it has
 _NAMES = {
+    "eager.distributed.device_mesh": "DeviceMesh init_device_mesh",
     "eager.distributed.tensor.placements": "Partial Placement Replicate Shard",
     "eager.distributed.tensor.dtensor": "DTensor distribute_tensor",
     "eager.distributed.tensor.modules": "distribute_module",
@@ -17,6 +18,6 @@ _NAMES = {
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = list(_WHERE)  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [name for name in _WHERE if name not in ("DeviceMesh", "init_device_mesh")]  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = lazy(__name__, _WHERE, ("experimental", "marks", "parallel", "placements"))
 explain(__name__)

@@ -1,14 +1,14 @@
-"""DTensor: a tensor that lies in parts on the devices of a mesh, all of which are this process's.
+"""DTensor: a tensor that lies in parts on the devices of a mesh, which are all this process's, or one of each process.
 
 Its data is one array of JAX over all devices, so that `shape` and values are those of the whole tensor, each op is one
 program for all devices, and XLA decides how its result lies and what is exchanged for it. A process of PyTorch has one
-part of each tensor; this one has all of them. What that means for PyTorch's words: docs/dtensor.md.
+part of each tensor; one that is alone has all of them here. What that means for PyTorch's words: docs/dtensor.md.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, final
@@ -19,9 +19,11 @@ from eager.core.placed import data_of, is_placed, spread
 from eager.core.runtime import Dims, devices, runtime
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
+from eager.distributed.tensor.local import joined, part_of, reduced
 from eager.distributed.tensor.placements import Partial, Placement, Replicate, Shard, checked, dims_of
 from eager.engine.crossing import transferred
 from eager.engine.language import E
+from eager.processes.world import world
 
 __all__ = ["DTensor", "distribute_tensor"]
 
@@ -41,6 +43,7 @@ UNKNOWN = (
     "{what} of {aval}, made at {made}, at {used}: how a traced value lies is known when its program has been compiled. "
     "Remedy: full_tensor() here, or placements and to_local() of what the compiled function returns"
 )
+OUTSIDE = "rank {} is not in {}: only the processes of a mesh put tensors on it"
 ORDER = "tensors lie on meshes of ranks 0, 1, ... in this order, got {}"
 
 
@@ -56,6 +59,7 @@ class DTensor(Tensor, metaclass=_Kind):
     """
 
     __slots__ = ()
+    __module__ = "eager.distributed.tensor"  # which messages name
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("DTensors are made by distribute_tensor and DTensor.from_local")
@@ -69,11 +73,14 @@ class DTensor(Tensor, metaclass=_Kind):
     ) -> DTensor:  # fmt: skip
         """The tensor whose parts are `local_tensor`: of each device the same one, or, of a sequence, one for each
         device in the order of the mesh. Parts are concatenated where they are shards; terms (Partial) are reduced at
-        once, and what is replicated is that of the first device. Gradients flow back to the parts.
+        once, and what is replicated is that of the first device. Gradients flow back to the parts. On a mesh of several
+        processes each has given its own part.
 
         RuntimeError for what is no plain tensor, ValueError for another number of parts, and for parts that do not
         make up `shape`.
         """
+        if device_mesh._numbers is not None:
+            return _from_own(local_tensor, device_mesh, placements, shape)
         parts = [local_tensor] * device_mesh.size() if isinstance(local_tensor, Tensor) else [*local_tensor]
         for part in parts:
             if not isinstance(part, Tensor) or is_distributed(part):
@@ -101,8 +108,11 @@ class DTensor(Tensor, metaclass=_Kind):
         return self.device.mesh._placements(self._d.dims)
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-        """The part of the first device, as a plain tensor. Gradients flow back to it. In a trace: see `placements`."""
+        """The part of the first device of this process, as a plain tensor. Gradients flow back to it, of several
+        processes as `grad_placements` say. In a trace: see `placements`."""
         part: Tensor = self
+        if self.device_mesh._numbers is not None and is_placed(self):
+            return part_of(self, grad_placements)
         for placement, count in zip(self.placements, self.device_mesh.shape, strict=True):
             if isinstance(placement, Shard):
                 part = part.narrow(
@@ -111,7 +121,9 @@ class DTensor(Tensor, metaclass=_Kind):
         return transferred(part, _plain_device(self.device_mesh))
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
-        """The whole, as a plain tensor. Gradients flow back."""
+        """The whole, as a plain tensor. Gradients flow back, of several processes as `grad_placements` say."""
+        if self.device_mesh._numbers is not None and is_placed(self):
+            return part_of(_laid(self, self.device_mesh, (Replicate(),) * self.device_mesh.ndim), grad_placements)
         return transferred(self, _plain_device(self.device_mesh))
 
     def redistribute(
@@ -129,7 +141,7 @@ class DTensor(Tensor, metaclass=_Kind):
         given = checked(placements, mesh.ndim, self.ndim)
         if partial := [p for p in given if isinstance(p, Partial)]:
             raise RuntimeError(TO_PARTIAL.format(Replicate(), partial[0]))
-        if mesh._get_root_mesh() != self.device_mesh._get_root_mesh():
+        if mesh._base != self.device_mesh._base:
             raise NotImplementedError("Cross device mesh comm not supported yet!")
         value = self if forward_dtype is None else self.to(forward_dtype)
         return _laid(value, mesh, given)
@@ -149,6 +161,8 @@ def distribute_tensor(
     A dim that does not divide is whole on each device; `placements` and `to_local` are as in PyTorch. `Partial` gets
     its terms reduced at once, so it is `Replicate`. Raises ValueError for another number of placements, for a dim that
     the tensor has not, and for a DTensor that lies otherwise; RuntimeError for a non-leaf, and without the devices.
+
+    src_data_rank: of several processes, the one of the mesh whose values count; None: each takes its part of its own.
     """
     given = _reduced(checked(placements, device_mesh.ndim, tensor.ndim))
     if is_placed(tensor) and tensor.device.mesh is not None:
@@ -160,20 +174,32 @@ def distribute_tensor(
         return known
     if not tensor.is_leaf:
         raise RuntimeError(NOT_LEAF)
-    found = distributed(tensor.detach(), device_mesh, given)
+    found = distributed(sent_by(src_data_rank, tensor.detach(), device_mesh), device_mesh, given)
     found.requires_grad_(tensor.requires_grad)
     return found
 
 
-def place(tensor: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> None:
-    """Let a parameter or buffer, and its gradient, lie on the mesh: the object stays, so optimizers and ties do."""
+def place(
+    tensor: Tensor, mesh: DeviceMesh, placements: Sequence[Placement], src_data_rank: int | None = 0
+) -> None:  # fmt: skip
+    """Let a parameter or buffer, and its gradient, lie on the mesh: the object stays, so optimizers and ties do.
+
+    src_data_rank: see `distribute_tensor`.
+    """
     given = checked(placements, mesh.ndim, tensor.ndim)
     for t in (tensor, tensor.grad):
         if t is not None:
-            mesh_of_both = mesh if t.device.mesh is None else t.device.mesh._joined(mesh, "place")
-            kept = t._d.dims if is_placed(t) and t.device.mesh is not None else ((),) * t.ndim
-            dims = _changed(kept, mesh, given)
-            t._d = spread(data_of(t), _checked_place(mesh_of_both), dims)
+            before: DeviceMesh | None = t.device.mesh
+            both = mesh if before is None else mesh._with(before) if mesh._numbers else before._joined(mesh, "place")
+            kept = ((),) * t.ndim if before is None else t._d.dims
+            dims = _changed(kept, mesh, given, both)
+            moved = before is not None and before._base != both._base
+            data = part_of(_whole_of(t)).detach()._d if moved else data_of(sent_by(src_data_rank, t, mesh))
+            t._d = spread(data, _checked_place(both), dims)
+
+
+def _whole_of(t: Any) -> Any:
+    return _laid(t.detach(), t.device.mesh, (Replicate(),) * t.device.mesh.ndim)
 
 
 one_device: ContextVar[bool] = ContextVar("one_device", default=False)
@@ -194,7 +220,9 @@ def on_one_device() -> Iterator[None]:
 
 def available(mesh: DeviceMesh) -> bool:
     """Whether this process has the devices of a mesh, and is to use them."""
-    return not one_device.get() and _count(mesh) >= mesh._get_root_mesh().size()
+    if one_device.get():
+        return False
+    return mesh._numbers is not None or _count(mesh) >= mesh._get_root_mesh().size()
 
 
 def _count(mesh: DeviceMesh) -> int:
@@ -230,13 +258,34 @@ def _laid(value: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) ->
     return found
 
 
-def _changed(dims: Dims, mesh: DeviceMesh, placements: Sequence[Placement]) -> Dims:
-    """How a tensor lies that lay as `dims` say, and on the axes of `mesh` now lies as `placements` do."""
+def _changed(dims: Dims, mesh: DeviceMesh, placements: Sequence[Placement], both: DeviceMesh | None = None) -> Dims:
+    """How a tensor lies that lay as `dims` say, and on the axes of `mesh` now lies as `placements` do.
+
+    both: the mesh that it lies on; None: that of `mesh`.
+    """
     own = mesh._own_axes
     said = dims_of(placements, own, len(dims))
-    order = mesh._axes.index
+    order = (both or mesh)._axes.index
     kept = [tuple(axis for axis in axes if axis not in own) for axes in dims]
     return tuple(tuple(sorted((*a, *b), key=order)) for a, b in zip(kept, said, strict=True))
+
+
+def _from_own(part: Any, mesh: DeviceMesh, placements: Sequence[Placement] | None, shape: Sequence[int] | None) -> Any:
+    if not isinstance(part, Tensor) or is_distributed(part):
+        raise RuntimeError(LOCAL_ONLY.format(DTensor if is_distributed(part) else type(part)))
+    given = checked(placements, mesh.ndim, part.ndim)
+    _checked_place(mesh)
+    found = joined(part, mesh, given, shape)
+    return _laid(found, mesh, _reduced(given)) if any(map(Placement.is_partial, given)) else found
+
+
+def sent_by(rank: int | None, tensor: Tensor, mesh: DeviceMesh) -> Tensor:
+    """The plain `tensor` of process `rank` of the mesh, where several processes have one each; None: this one's."""
+    if rank is None or mesh._numbers is None or is_distributed(tensor) or not current_interpreter().immediate:
+        return tensor
+    _checked_place(mesh)
+    about = {"ranks": mesh._numbers, "source": rank}
+    return Tensor._wrap(world.transport.run("broadcast", tensor._array(), about))
 
 
 def _reduced(placements: tuple[Placement, ...]) -> tuple[Placement, ...]:
@@ -245,7 +294,11 @@ def _reduced(placements: tuple[Placement, ...]) -> tuple[Placement, ...]:
 
 def _checked_place(mesh: DeviceMesh) -> device:
     """The mesh as a device. RuntimeError if this process has too few, NotImplementedError for ranks out of order."""
-    root = mesh._get_root_mesh()
+    root = mesh._base
+    if mesh._numbers is not None:
+        if mesh.get_coordinate() is None:
+            raise NotImplementedError(OUTSIDE.format(mesh.get_rank(), mesh))
+        return device_of_mesh(mesh)
     if not available(mesh):
         raise RuntimeError(TOO_FEW.format(mesh, root.size(), _count(mesh), root.size()))
     if root._ranks.ravel().tolist() != [*range(root.size())]:
@@ -264,19 +317,7 @@ def _whole(placement: Placement, parts: Sequence[Tensor]) -> Tensor:
         return E.cat(*parts, axis=placement.dim)
     if not isinstance(placement, Partial):
         return parts[0]
-    if placement.reduce_op not in _REDUCE:
-        raise ValueError(f"Partial: known reductions are {', '.join(_REDUCE)}, got {placement.reduce_op!r}")
-    return _REDUCE[placement.reduce_op](parts)
-
-
-def _folded(op: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Sequence[Tensor]], Tensor]:
-    return lambda parts: functools.reduce(op, parts)
-
-
-_REDUCE: dict[str, Callable[[Sequence[Tensor]], Tensor]] = {
-    "sum": _folded(E.add), "avg": lambda parts: E.div(functools.reduce(E.add, parts), len(parts)),
-    "max": _folded(E.maximum), "min": _folded(E.minimum), "product": _folded(E.mul),
-}  # fmt: skip
+    return reduced(placement.reduce_op, E.cat(*(part.unsqueeze(0) for part in parts), axis=0))
 
 
 @final

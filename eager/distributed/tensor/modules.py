@@ -23,15 +23,17 @@ TWO_ARGUMENTS = (
 )
 
 
-def distribute_parameter(tensor: Tensor, mesh: DeviceMesh, placements: Sequence[Placement], **how: Any) -> None:
+def distribute_parameter(
+    tensor: Tensor, mesh: DeviceMesh, placements: Sequence[Placement], src_data_rank: int | None = 0, **how: Any
+) -> None:
     """Let a parameter or buffer lie so: on the devices, if this process has them, and in programs for the mesh.
 
-    how: what else `Mark` says.
+    src_data_rank: see `distribute_tensor`. how: what else `Mark` says.
     """
     given = checked(placements, mesh.ndim, tensor.ndim)
     marks.add(tensor, marks.Mark(mesh, given, **how))
     if available(mesh) and tensor.device.type != "meta":
-        place(tensor, mesh, given)
+        place(tensor, mesh, given, src_data_rank)
 
 
 def distribute_module(

@@ -1,8 +1,9 @@
 """Tensor parallelism: plans that place the parameters of modules. As `torch.distributed.tensor.parallel`.
 
-Parameters lie in parts on the devices of the mesh, and in programs for it. A plain tensor that a module is given counts
-as the whole value, since this process has all of it: layouts say how it is split. With `use_local_output`, an output
-that is replicated becomes a plain tensor again; one in parts stays a DTensor, whose parts no plain tensor is.
+Parameters lie in parts on the devices of the mesh, and in programs for it. Between processes, a plain tensor that a
+module is given is a part, as `input_layouts` say, and so is what it returns with `use_local_output`. In a process that
+has all devices it counts as the whole value: layouts say how it is split, and an output that is replicated becomes a
+plain tensor again; one in parts stays a DTensor, whose parts no plain tensor is.
 
 In a program the layouts are wishes about the values at these places (`graphc.shard`), where they are given.
 """
@@ -19,7 +20,7 @@ from eager.core.interpreter import current_interpreter
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
-from eager.distributed.tensor.dtensor import available, distributed
+from eager.distributed.tensor.dtensor import DTensor, available, distributed, is_distributed
 from eager.distributed.tensor.modules import distribute_parameter
 from eager.distributed.tensor.parallel.loss import loss_parallel
 from eager.distributed.tensor.placements import Placement, Replicate, Shard, checked
@@ -52,12 +53,21 @@ class _Layouts(ParallelStyle):
 
     tables: dict[type[Module], dict[str, int | None]] | None = None
 
+    input_layouts: Any = None  # how plain inputs are parts, between processes; None for as the desired ones
     desired_input_layouts: Any = None  # how inputs lie, tensors on the mesh; None for as they are
     output_layouts: Any = None
+    _output_parts: Any = None  # the same of plain outputs
     use_local_input = use_local_output = False  # whether what is whole on each device is given as a plain tensor
 
-    def __init__(self, outputs: Any = None, kwargs: Mapping[str, Placement] | None = None):
-        self._outputs, self._kwargs = _several(outputs), dict(kwargs or {})
+    def __init__(
+        self, outputs: Any = None, kwargs: Mapping[str, Placement] | None = None,
+        given_kwargs: Mapping[str, Placement] | None = None,
+    ):  # fmt: skip
+        self._outputs, self._kwargs, self._given_kwargs = (
+            _several(outputs),
+            dict(kwargs or {}),
+            dict(given_kwargs or {}),
+        )
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
         if self.tables is not None:
@@ -66,24 +76,27 @@ class _Layouts(ParallelStyle):
                 raise NotImplementedError(f"{type(self).__name__} currently only support nn.Linear and nn.Embedding!")
             _place(module, device_mesh, found)
 
-        def held(values: Any, wishes: tuple[Any, ...], layouts: Any, local: bool) -> Any:
+        def held(values: Any, wishes: tuple[Any, ...], layouts: Any, local: bool, parts: Any = None) -> Any:
             if available(device_mesh) and current_interpreter().immediate:
                 each, wishes = functools.partial(_laid, mesh=device_mesh, local=local), _several(layouts)
             else:
                 each = functools.partial(_held, mesh=device_mesh)
+            known = _several(parts) or wishes
             if not isinstance(values, tuple):
-                return each(values, wishes[0]) if wishes else values
-            wishes = (*wishes, *(None,) * (len(values) - len(wishes)))
-            return tuple(each(v, w) for v, w in zip(values, wishes, strict=False))
+                return each(values, wishes[0], known[0]) if wishes else values
+            wishes, known = ((*x, *(None,) * (len(values) - len(x))) for x in (wishes, known))
+            return tuple(each(v, w, k) for v, w, k in zip(values, wishes, known, strict=False))
 
         def before(m: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             wishes = [self._kwargs.get(name) for name in kwargs]
-            named = held((*kwargs.values(),), (*wishes,), wishes, self.use_local_input)
-            given = held(args, _several(self.desired_input_layouts), self.desired_input_layouts, self.use_local_input)
+            parts = [self._given_kwargs.get(name) for name in kwargs]
+            named = held((*kwargs.values(),), (*wishes,), wishes, self.use_local_input, parts)
+            wished = self.desired_input_layouts
+            given = held(args, _several(wished), wished, self.use_local_input, self.input_layouts)
             return given, dict(zip(kwargs, named, strict=True))
 
         def after(m: Module, args: Any, output: Any) -> Any:
-            return held(output, self._outputs, self.output_layouts, self.use_local_output)
+            return held(output, self._outputs, self.output_layouts, self.use_local_output, self._output_parts)
 
         module.register_forward_pre_hook(before, with_kwargs=True)
         module.register_forward_hook(after)
@@ -150,7 +163,8 @@ class PrepareModuleInput(_Layouts):
     ):  # fmt: skip
         if len(_several(input_layouts)) != len(_several(desired_input_layouts)):
             raise AssertionError("input_layouts and desired_input_layouts should have same length!")
-        super().__init__(None, desired_input_kwarg_layouts)
+        super().__init__(None, desired_input_kwarg_layouts, input_kwarg_layouts)
+        self.input_layouts = input_layouts
         self.desired_input_layouts, self.use_local_input = desired_input_layouts, use_local_output
 
 
@@ -163,6 +177,7 @@ class PrepareModuleOutput(_Layouts):
             raise AssertionError("output_layouts and desired_output_layouts should have same length!")
         super().__init__(desired_output_layouts)
         self.output_layouts, self.use_local_output = desired_output_layouts, use_local_output
+        self._output_parts = output_layouts
 
 
 @final
@@ -175,7 +190,8 @@ class PrepareModuleInputOutput(_Layouts):
         desired_input_kwarg_layouts: Mapping[str, Placement] | None = None, use_local_input: bool = False,
         output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True,
     ):  # fmt: skip
-        super().__init__(desired_output_layouts, desired_input_kwarg_layouts)
+        super().__init__(desired_output_layouts, desired_input_kwarg_layouts, input_kwarg_layouts)
+        self.input_layouts, self._output_parts = input_layouts, output_layouts
         self.desired_input_layouts, self.use_local_input = desired_input_layouts, use_local_input
         self.output_layouts, self.use_local_output = desired_output_layouts, use_local_output
 
@@ -230,15 +246,20 @@ def _several(layouts: Any) -> tuple[Any, ...]:
     return () if layouts is None else tuple(layouts) if isinstance(layouts, (tuple, list)) else (layouts,)
 
 
-def _laid(value: Any, layout: Placement | None, mesh: DeviceMesh, local: bool) -> Any:
-    """A value on the devices of the mesh; if it is whole on all and wanted so, a plain tensor."""
+def _laid(value: Any, layout: Placement | None, part: Placement | None, mesh: DeviceMesh, local: bool) -> Any:
+    """A value on the devices of the mesh; if wanted so, and if it is whole on all or they are of several processes, a
+    plain tensor. part: how a plain tensor is one, between processes; None: as the layout says."""
     if layout is None or not isinstance(value, Tensor):
         return value
+    if mesh._numbers is not None and not is_distributed(value):
+        value = DTensor.from_local(value, mesh, [part or layout])
     found: Any = distributed(value, mesh, checked([layout], 1, value.ndim))
+    if local and mesh._numbers is not None:
+        return found.to_local()
     return found.full_tensor() if local and all(p.is_replicate() for p in found.placements) else found
 
 
-def _held(value: Any, wish: Placement | None, mesh: DeviceMesh) -> Any:
+def _held(value: Any, wish: Placement | None, part: Placement | None, mesh: DeviceMesh) -> Any:
     """A value that is to lie as wished on the mesh axis. Its other dims are left to the compiler; of a replicated one,
     which no device may have a part of, the first, that of the batch."""
     if wish is None or not isinstance(value, Tensor):
