@@ -1,9 +1,9 @@
 """Convolution with stride 1, in NumPy, as fast as its matrix products allow.
 
 Padded images lie flat in memory, so that each tap of the window is the same run of numbers, shifted: collecting the
-columns for a matrix product is a copy of long runs. The price is a few outputs at the border of rows and images that are computed and dropped: few, since
-the zeros behind a row are those before the next one. Images are taken a few at a time, so that their columns stay in
-the cache.
+columns for a matrix product is a copy of long runs. The price is a few outputs at the border of rows and images that
+are computed and dropped: few, since the zeros behind a row are those before the next one. Images are taken a few at a
+time, so that their columns stay in the cache.
 """
 
 from __future__ import annotations
