@@ -74,7 +74,7 @@ def _np_mean(x, axis, keepdims):
 def _np_prod(x, axis, keepdims):
     rows, first = x, x.ndim - len(axis)
     if x.size < LARGE or x.dtype.char not in "fdFD" or axis != tuple(range(first, x.ndim)):
-        return np.multiply.reduce(x, axis, accumulation_dtype(x.dtype), None, keepdims)
+        return np.prod(x, axis, accumulation_dtype(x.dtype), keepdims=keepdims)
     # a product of halves is vectorized, where one number after the other waits for the last
     rows = x.reshape(*x.shape[:first], -1)
     while (half := rows.shape[-1] // 2) > 4:

@@ -50,7 +50,7 @@ def _parts(axis: tuple[int, ...], *arrays: np.ndarray) -> list[np.ndarray] | Non
     return [np.ascontiguousarray(a).reshape(shape) for a in arrays]
 
 
-def _blocks(x: np.ndarray) -> Iterator[slice]:
+def _blocks(x: np.ndarray) -> Iterator[tuple[slice, slice]]:
     """Groups of what is kept, whose elements stay in cache from one pass to the next."""
     before, kept, behind = x.shape
     step = max(1, BLOCK // (before * behind))

@@ -128,13 +128,13 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if training:
         _move(input, running_mean, running_var, axis, momentum)
         return _affine(E.standardize(input, axis=axis, eps=eps), weight, bias, channel)
-    statistics = [converted(t, input._dtype()) for t in (running_mean, running_var) if t is not None]
-    return _standard(input, *statistics, weight, bias, channel, eps)
+    return _standard(input, running_mean, running_var, weight, bias, channel, eps)
 
 
-def _standard(input: Tensor, mean: Tensor, variance: Tensor, weight: Tensor | None, bias: Tensor | None,
+def _standard(input: Tensor, mean: Any, variance: Any, weight: Tensor | None, bias: Tensor | None,
               channel: tuple[int, ...], eps: float) -> Tensor:  # fmt: skip
     """Normalization by statistics of each channel that are given: one product and one sum, as in PyTorch."""
+    mean, variance = (converted(t, input._dtype()) for t in (mean, variance))
     scale = _affine(E.rsqrt(E.add(variance, eps)), weight, None)
     shift = E.neg(E.mul(mean, scale)) if bias is None else E.sub(bias, E.mul(mean, scale))
     return _affine(input, scale, shift, channel)
