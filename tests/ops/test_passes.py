@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,10 @@ from graphc.ops import OPS, determinants, kernels, sliding, standardizing
 from graphc.ops.interpret import F, run_kernel
 from graphc.ops.strided import positions
 from graphc.ops.sums import RUN, SHORT, of_products, total
+
+
+def _definition(name: str) -> Any:
+    return OPS[name].definition
 
 
 def _windows(x: np.ndarray, kernel: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...]) -> np.ndarray:
@@ -83,10 +88,10 @@ def test_standardized_in_blocks(shape: tuple, axis: tuple, rng: np.random.Genera
     monkeypatch.setattr(standardizing, "BLOCK", 2**12)
     x, g = rng.standard_normal(shape) + 3, rng.standard_normal(shape)
     r = F.standardize(x, axis=axis, eps=0.1)
-    np.testing.assert_allclose(r, OPS["standardize"].definition(F, x, axis=axis, eps=0.1), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(r, _definition("standardize")(F, x, axis=axis, eps=0.1), rtol=1e-10, atol=1e-12)
     found, expected = (f(g, r, x) for f in (
         lambda *a: F.standardize_grad(*a, axis=axis, eps=0.1),
-        lambda *a: OPS["standardize_grad"].definition(F, *a, axis=axis, eps=0.1)))  # fmt: skip
+        lambda *a: _definition("standardize_grad")(F, *a, axis=axis, eps=0.1)))  # fmt: skip
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -108,7 +113,8 @@ def test_places_of_running_extremes(axis: int, rng: np.random.Generator):
     x[3, 5] = x[20, 60] = x[5, 0] = np.nan
     for largest in (False, True):
         params = {"axis": axis, "largest": largest}
-        expected = OPS["argcummax"].ref(x, **params)
+        reference: Any = OPS["argcummax"].ref
+        expected = reference(x, **params)
         np.testing.assert_array_equal(run_kernel(OPS["argcummax"], [x], params), expected)
 
 
