@@ -41,6 +41,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/eager_engine.py
 	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python benchmarks/operators.py
 	$(BIN)/python benchmarks/lowering.py
 	$(BIN)/python benchmarks/capture.py
 	$(BIN)/python benchmarks/passes.py

@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops.interpret import F
+from graphc.ops.movement import repeated_axes, sum_to
+from graphc.ops.sums import of_products
+
 BYTES = 2**17  # of a block of one array
 MANY = 2**16  # elements, from which blocks pay
 
@@ -24,6 +28,14 @@ def in_blocks(passes: Callable[..., Any], like: np.ndarray, *operands: np.ndarra
         part = slice(start, start + step)
         passes(out[part], *[line[part] if line.ndim else line for line in lines])  # type: ignore[index]
     return result
+
+
+def product_to(x: np.ndarray, y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """x * y, summed over the axes along which an operand of `shape` was repeated."""
+    if x.shape != y.shape or x.shape == shape:
+        product = x * y
+        return product if product.shape == shape else sum_to(F, product, shape)
+    return of_products(x, y, repeated_axes(x.shape, shape)).reshape(shape)
 
 
 def _line(a: np.ndarray, result: np.ndarray) -> np.ndarray | None:

@@ -25,7 +25,7 @@ import numpy as np
 
 from eager.core import state, tape
 from eager.core.views import note_view
-from eager.engine.blocks import MANY, in_blocks
+from eager.engine.blocks import MANY, in_blocks, product_to
 from eager.engine.terms import Term, names, steps, trace_rule
 from graphc.ops.dtypes import BOOL, is_inexact
 from graphc.ops.interpret import F
@@ -163,7 +163,7 @@ class GeneratedOps:
             "Tensor": tensor, "Parameter": parameter, "ndarray": np.ndarray,
             "asarray": np.asarray, "seq": state.sequence, "grad_enabled": state.grad_enabled, "push": heapq.heappush,
             "np_add": np.add, "sum_to": sum_to, "miss": miss,
-            "note_view": note_view, "in_blocks": in_blocks, "MANY": MANY,
+            "note_view": note_view, "in_blocks": in_blocks, "product_to": product_to, "MANY": MANY,
         }  # fmt: skip
         self.generated: dict[str, Generated] = {}
         self.operators: dict[str, types.FunctionType] = {}
@@ -278,6 +278,11 @@ def _pays(w: Writer, term: Term) -> bool:
     return w.dtype.kind == "f" and term.op is not None and is_ufunc(term.op) and steps(term) > 1
 
 
+def _is_product(term: Term) -> bool:
+    """Whether it is one of names, or of one name and a term: a sum of it needs no products in memory."""
+    return term.op is not None and term.op.kernel is np.multiply and any(t.op is None for t in term.operands)
+
+
 def _write_backward(w: Writer, op: Op, variant: str) -> tuple[str, list[str]]:
     """Write the backward function of one variant. Returns its name and the names of what it saves."""
     saved = _saved_names(op, variant)
@@ -298,7 +303,11 @@ def _write_backward(w: Writer, op: Op, variant: str) -> tuple[str, list[str]]:
     for i, (arg, term) in enumerate(terms.items()):
         w.line(1, f"p = node[{tape.PARENTS + i}]")
         w.line(1, "if p is not None:")
-        if term is not None:
+        if term is not None and variant == "bb" and _is_product(term):
+            x, y = (w.expression(2, t, full, reuse=False)[0] for t in term.operands)
+            w.line(2, f"d = product_to({x}, {y}, {arg}_shape)")
+            d, fresh = "d", False
+        elif term is not None:
             blocks = passes.get(arg)
             if blocks:
                 w.line(2, "if g.size < MANY:")
@@ -310,7 +319,7 @@ def _write_backward(w: Writer, op: Op, variant: str) -> tuple[str, list[str]]:
             rule = w.bind(f"rule_{op.name}_{arg}", op.vjp[arg].fn)
             w.line(2, f"d = {rule}({', '.join(['F', *op.vjp[arg].names])})")
             d, fresh = "d", False
-        if variant == "bb":
+        if variant == "bb" and not (term is not None and _is_product(term)):
             w.line(2, f"d = {d} if {d}.shape == {arg}_shape else sum_to(F, {d}, {arg}_shape)")
             d, fresh = "d", False
         w.line(2, "s = p[1]")

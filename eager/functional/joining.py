@@ -19,7 +19,6 @@ from eager.engine.multi_output import split_views, unbind_views
 from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import axes_of, axis_of, no_overload, shape_of, sizes_of, unrecorded_arrays
 from eager.functional.outputs import into
-from eager.functional.shapes import expand
 from graphc.ops.dtypes import INT64
 from graphc.ops.rules import torch_name
 
@@ -335,8 +334,8 @@ def repeat(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
         first = next(n for n, k in zip(sizes, times, strict=True) if k < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {first}: {sizes}")
     apart = E.reshape(self, shape=tuple(n for size in shape for n in (1, size)))
-    spread = expand(apart, tuple(n for pair in zip(times, shape, strict=True) for n in pair))
-    return not_a_view(E.reshape(E.clone(spread), shape=tuple(a * b for a, b in zip(times, shape, strict=True))))
+    spread = E.broadcast_to(apart, shape=tuple(n for pair in zip(times, shape, strict=True) for n in pair))
+    return not_a_view(E.reshape(spread, shape=tuple(a * b for a, b in zip(times, shape, strict=True))))
 
 
 def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:

@@ -30,6 +30,7 @@ MANTISSA = {"e": 11, "E": 8, "f": 24, "d": 53}  # bits of precision, by the dtyp
 # From here on PyTorch draws 64 bits, so that `% range` stays nearly uniform.
 WIDE_RANGE = 2**28
 BLOCK = 16  # normal numbers are made 16 at a time, if there are as many
+MANY = 2**10  # numbers to permute, from which LAPACK pays
 
 DRAWN_WHILE_RUNNING = (
     "numbers of this distribution are drawn while a program runs, and the generator of a device cannot do that.\n"
@@ -315,12 +316,23 @@ class Generator:
 
     def permutation(self, n: int, dtype: np.dtype) -> np.ndarray:
         """The numbers 0 to n - 1 in random order (Fisher-Yates, forward)."""
-        order = list(range(n))
         offsets = self.bits(max(n - 1, 0)) % np.arange(n, min(n, 1), -1, dtype=np.uint64)
+        if MANY <= n < 2**31:
+            return _interchanged(offsets, n).astype(dtype)
+        order = list(range(n))
         for i, offset in enumerate(offsets.tolist()):
             j = i + offset
             order[i], order[j] = order[j], order[i]
         return np.array(order, dtype)
+
+
+def _interchanged(offsets: np.ndarray, n: int) -> np.ndarray:
+    """The numbers 0 to n - 1 after the interchanges of place i with place i + offsets[i], by LAPACK's loop for rows."""
+    from scipy.linalg.lapack import dlaswp  # here: it takes longer to import than all of this package
+
+    pivots = np.arange(n, dtype=np.int32)
+    pivots[:-1] += offsets.astype(np.int32)
+    return dlaswp(np.arange(n, dtype=FLOAT64)[:, None], pivots)[:, 0]
 
 
 _LEFT: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()

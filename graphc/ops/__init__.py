@@ -1,6 +1,7 @@
 """The op registry: what an op is, and every op. NumPy (and SciPy, on demand) only; no engine."""
 
 from graphc.ops import (  # noqa: F401  (declarations)
+    activations,
     assumptions,
     barriers,
     bessel,

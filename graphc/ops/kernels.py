@@ -69,6 +69,8 @@ def fold(cols: np.ndarray, shape: Sizes, stride: Sizes, padding: Borders, dilati
     """Add windows (N, C, *kernel, *out) back to images of `shape`: the transpose of `windows` after padding."""
     spatial = shape[2:]
     kernel, out = cols.shape[2 : 2 + len(spatial)], cols.shape[2 + len(spatial) :]
+    if _size((*kernel, *stride)) == 1 and out == spatial:  # each window is a pixel
+        return np.ascontiguousarray(cols).reshape(shape)
     result = np.zeros((*shape[:2], *(n + a + b for n, (a, b) in zip(spatial, padding, strict=True))), cols.dtype)
     for tap in _taps(kernel):
         first = [i * d for i, d in zip(tap, dilation, strict=True)]
@@ -94,9 +96,9 @@ def _size(shape: Sizes) -> int:
     return size
 
 
-def _slides(stride: Sizes, x: np.ndarray) -> bool:
-    """Whether a convolution is one for `graphc.ops.sliding`."""
-    return all(s == 1 for s in stride) and x.size > 0
+def _slides(kernel: Sizes, stride: Sizes, x: np.ndarray) -> bool:
+    """Whether a convolution is one for `graphc.ops.sliding`: its windows overlap."""
+    return all(s == 1 for s in stride) and x.size > 0 and _size(kernel) > 1
 
 
 def _check_fits(x: np.ndarray, kernel: Sizes, padding: Sizes, dilation: Sizes) -> None:
@@ -107,7 +109,7 @@ def _check_fits(x: np.ndarray, kernel: Sizes, padding: Sizes, dilation: Sizes) -
 def conv(x: np.ndarray, w: np.ndarray, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
     """Cross-correlation of x (N, C, *spatial) with w (O, C/groups, *kernel)."""
     o, kernel = w.shape[0], w.shape[2:]
-    if _slides(stride, x):
+    if _slides(kernel, stride, x):
         _check_fits(x, kernel, padding, dilation)
         return sliding.conv(x, w, padding, dilation, groups)
     cols = _columns(x, kernel, stride, padding, dilation, groups)
@@ -122,7 +124,7 @@ def conv_input(
     """The gradient of conv with respect to an x of `shape`, for cotangent g (N, O, *out)."""
     n, o, *out = g.shape
     around = tuple(d * (k - 1) - p for k, d, p in zip(w.shape[2:], dilation, padding, strict=True))
-    if _slides(stride, g) and min(around) >= 0:
+    if _slides(w.shape[2:], stride, g) and min(around) >= 0:
         return sliding.conv_input(g, w, around, dilation, groups)
     flat = w.reshape(groups, o // groups, -1).transpose(0, 2, 1)
     cols = np.matmul(flat, g.reshape(n, groups, o // groups, _size(tuple(out))))
@@ -134,7 +136,7 @@ def conv_weight(
 ) -> np.ndarray:
     """The gradient of conv with respect to a w of `shape`, for cotangent g (N, O, *out)."""
     n, o, *out = g.shape
-    if _slides(stride, g):
+    if _slides(shape[2:], stride, g):
         return sliding.conv_weight(g, x, shape[2:], padding, dilation, groups)
     count = _size(tuple(out))
     cols = _columns(x, shape[2:], stride, padding, dilation, groups)

@@ -70,12 +70,12 @@ def sum_to(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
     """Undo broadcasting: sum `g` over the axes along which `shape` was repeated."""
     if same_shape(g.shape, shape):
         return g
-    g = F.sum(g, axis=_repeated_axes(g.shape, shape), keepdims=False)
+    g = F.sum(g, axis=repeated_axes(g.shape, shape), keepdims=False)
     return g if same_shape(g.shape, shape) else F.reshape(g, shape=shape)
 
 
 @cached(maxsize=1024)
-def _repeated_axes(big: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, ...]:
+def repeated_axes(big: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, ...]:
     """The axes along which an array of shape `small` was repeated to get one of shape `big`."""
     extra = len(big) - len(small)
     return (*range(extra), *(i + extra for i, n in enumerate(small) if n == 1 and big[i + extra] != 1))

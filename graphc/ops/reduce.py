@@ -27,7 +27,7 @@ from graphc.ops.rules import (
 from graphc.ops.samples import Sample
 from graphc.ops.scans import accumulate
 from graphc.ops.spec import Op, Rule, Trait, either_zero, op
-from graphc.ops.sums import sums, total
+from graphc.ops.sums import LARGE, sums, total
 
 OVER = {"axis": (), "keepdims": False}
 ALONG = {"axis": -1}
@@ -69,6 +69,21 @@ def _np_sum(x, axis, keepdims):
 
 def _np_mean(x, axis, keepdims):
     return total(x, axis, None, keepdims) / x.dtype.type(count(x.shape, axis))
+
+
+def _np_prod(x, axis, keepdims):
+    rows, first = x, x.ndim - len(axis)
+    if x.size < LARGE or x.dtype.char not in "fdFD" or axis != tuple(range(first, x.ndim)):
+        return np.prod(x, axis, accumulation_dtype(x.dtype), keepdims=keepdims)
+    # a product of halves is vectorized, where one number after the other waits for the last
+    rows = x.reshape(*x.shape[:first], -1)
+    while (half := rows.shape[-1] // 2) > 4:
+        odd, rows = rows[..., 2 * half :], rows[..., :half] * rows[..., half : 2 * half]
+        rows[..., : odd.shape[-1]] *= odd
+    result = rows[..., 0].copy()
+    for k in range(1, rows.shape[-1]):
+        result *= rows[..., k]
+    return result.reshape(kept(x.shape, axis)) if keepdims else result
 
 
 def _prod_vjp(F, g, input, input_shape, axis, keepdims):
@@ -164,6 +179,7 @@ prod = op(
     ref=rows.reduced(rows.product),
     slopes=dict(input=rows.backward(rows.product_slope)),
     impl=lambda xp, x, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims, dtype=accumulation_dtype(x.dtype)),
+    numpy=_np_prod,
     domain=(0.5, 2.0),
     traits=Trait.HOLOMORPHIC,
     vjp=dict(input=_prod_vjp),

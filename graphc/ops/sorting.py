@@ -21,6 +21,7 @@ from graphc.ops.references import everywhere
 from graphc.ops.rounding import EXACT
 from graphc.ops.rules import accumulation_dtype, refuse_unordered, scan_rule, torch_name
 from graphc.ops.samples import Floats, Ints, Sample
+from graphc.ops.scattering import gathered
 from graphc.ops.spec import Op, Rule, Trait, bounded, either_zero, op
 
 _ROWS = ((3, 4), 1), ((2, 3, 2), 1), ((5,), 0)
@@ -58,7 +59,7 @@ argsort = op(
 
 def _sort(xp: Any, x: np.ndarray, axis: int, descending: bool, first: int | None) -> tuple[np.ndarray, np.ndarray]:
     places = orders.order(x, axis, descending, first)
-    return np.take_along_axis(x, places, axis), places
+    return (gathered(x, places, axis) if x.ndim else x.copy()), places
 
 
 def _values_and_places(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, Aval]:
@@ -93,14 +94,18 @@ sort = op(
 
 
 def _argcummax(xp: Any, x: Any, axis: int, largest: bool) -> Any:
-    if not x.ndim:
-        return np.zeros((), np.int64)
+    if not x.size or not x.ndim:
+        return np.zeros(x.shape, np.int64)
     running = scans.accumulate(np.maximum if largest else np.minimum, x, axis)
     # the last of equals, and from the first nan on the last nan
     hits = x == running
-    if is_inexact(x.dtype):
+    if is_inexact(x.dtype) and np.isnan(running.take(-1, axis)).any():
         hits |= x != x
-    places = np.arange(x.shape[axis]).reshape([-1 if i == axis % x.ndim else 1 for i in range(x.ndim)])
+    count = x.shape[axis]
+    if axis % x.ndim == x.ndim - 1:  # a row's first is one: each place stays until the next
+        found = np.flatnonzero(hits)
+        return np.repeat(found % count, np.diff(found, append=x.size)).reshape(x.shape)
+    places = np.arange(count).reshape([-1 if i == axis % x.ndim else 1 for i in range(x.ndim)])
     return scans.accumulate(np.maximum, hits * places, axis)
 
 

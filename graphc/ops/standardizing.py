@@ -1,8 +1,9 @@
-"""Rows with mean 0 and variance 1: the heart of layer_norm and group_norm, in as few passes as NumPy allows."""
+"""Groups of elements with mean 0 and variance 1: the heart of normalization, in as few passes as NumPy allows."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,14 @@ from graphc.ops.rounding import Rounding, largest
 from graphc.ops.rules import accepting, same, same_float
 from graphc.ops.samples import Sample
 from graphc.ops.spec import op
+from graphc.ops.sums import total
 
 _REAL = accepting("f", "\"LayerNormKernelImpl\" not implemented for '{dtype}'")
-_SAMPLES = (Sample((3, 5), axis=(1,), eps=1e-5), Sample((2, 3, 4), axis=(1, 2), eps=0.1))
+_SAMPLES = (
+    Sample((3, 5), axis=(1,), eps=1e-5), Sample((2, 3, 4), axis=(1, 2), eps=0.1), Sample((4, 3), axis=(0,), eps=1e-5),
+    Sample((3, 2, 2, 2), axis=(0, 2, 3), eps=0.1),
+)  # fmt: skip
+BLOCK = 2**17  # elements
 
 
 def _definition(F: Any, x: Any, axis: tuple[int, ...], eps: float) -> Any:
@@ -30,49 +36,70 @@ def _grad_definition(F: Any, g: Any, r: Any, x: Any, axis: tuple[int, ...], eps:
     return (g - F.mean(g, axis=axis, keepdims=True) - r * along) * scale
 
 
-def _rows(axis: tuple[int, ...], *arrays: np.ndarray) -> list[np.ndarray] | None:
-    """The arrays with the axes as one, the last; None if they are not the last ones, or there is nothing.
+def _parts(axis: tuple[int, ...], *arrays: np.ndarray) -> list[np.ndarray] | None:
+    """The arrays as (before, kept, behind), without gaps, where `axis` is what is before and behind; None if it is not.
 
-    They have no gaps: NumPy adds up elements with gaps one after the other, which loses digits.
+    NumPy adds up elements with gaps one after the other, which loses digits.
     """
     x = arrays[0]
-    first = x.ndim - len(axis)
-    if not x.size or axis != tuple(range(first, x.ndim)):
+    kept = [k for k in range(x.ndim) if k not in axis]
+    first, last = (kept[0], kept[-1] + 1) if kept else (0, 0)
+    if not x.size or last - first > len(kept):
         return None
-    shape = -1, math.prod(x.shape[first:])
+    shape = math.prod(x.shape[:first]), math.prod(x.shape[first:last]), math.prod(x.shape[last:])
     return [np.ascontiguousarray(a).reshape(shape) for a in arrays]
 
 
-def _means(flat: np.ndarray) -> np.ndarray:
-    n = flat.shape[1]
-    return (flat @ np.full(n, 1 / n, flat.dtype))[:, None]  # a product with a vector takes a quarter of a sum of rows
+def _blocks(x: np.ndarray) -> Iterator[tuple[slice, slice]]:
+    """Groups of what is kept, whose elements stay in cache from one pass to the next."""
+    before, kept, behind = x.shape
+    step = max(1, BLOCK // (before * behind))
+    for start in range(0, kept, step):
+        yield np.s_[:, start : start + step]
+
+
+def _mean(x: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
+    """(1, kept, 1): the mean of x, or of x * y."""
+    n = x.shape[2]
+    if n == 1:
+        found = total(x if y is None else x * y, (0, 2))
+    else:  # a product with a vector takes a quarter of a sum of rows
+        found = total(x @ np.ones(n, x.dtype) if y is None else np.vecdot(x, y), 0)
+    return (found / x.dtype.type(n * len(x)))[:, None]
 
 
 def _scale(centered: np.ndarray, eps: float) -> np.ndarray:
-    variance = np.vecdot(centered, centered) / centered.dtype.type(centered.shape[1])
+    variance = _mean(centered, centered)
     with np.errstate(divide="ignore"):
-        return (1 / np.sqrt(variance + centered.dtype.type(eps)))[:, None]
+        return 1 / np.sqrt(variance + centered.dtype.type(eps))
 
 
 def _standardize(x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray:
-    rows = _rows(axis, x)
-    if rows is None:
+    parts = _parts(axis, x)
+    if parts is None:
         return _definition(arrays, x, axis, eps)
-    (flat,) = rows
-    result = flat - _means(flat)
-    result *= _scale(result, eps)
+    (parted,) = parts
+    result = np.empty(parted.shape, x.dtype)
+    for block in _blocks(parted):
+        given, centered = parted[block], result[block]
+        np.subtract(given, _mean(given), centered)
+        centered *= _scale(centered, eps)
     return result.reshape(x.shape)
 
 
 def _standardize_grad(g: np.ndarray, r: np.ndarray, x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray:
-    rows = _rows(axis, g, r, x)
-    if rows is None:
+    parts = _parts(axis, g, r, x)
+    if parts is None:
         return _grad_definition(arrays, g, r, x, axis, eps)
-    flat_g, flat_r, flat_x = rows
-    along = np.vecdot(flat_g, flat_r) / x.dtype.type(flat_x.shape[1])
-    result = flat_g - _means(flat_g)
-    result -= flat_r * along[:, None]
-    result *= _scale(flat_x - _means(flat_x), eps)
+    result = np.empty(parts[0].shape, x.dtype)
+    for block in _blocks(result):
+        along, given, centered = (a[block] for a in parts)
+        centered = centered - _mean(centered)
+        scale = _scale(centered, eps)
+        np.multiply(given, _mean(along, given), centered)
+        found = np.subtract(along, _mean(along), result[block])
+        found -= centered
+        found *= scale
     return result.reshape(x.shape)
 
 

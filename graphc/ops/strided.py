@@ -23,6 +23,7 @@ from graphc.ops.spec import Rule, Trait, op
 from graphc.ops.strides import Strides, normal, row_major
 
 Layout = tuple[tuple[int, ...], int] | None
+MANY_TAPS = 64  # adding up window by window, from which each costs more than it saves
 GEOMETRY = {"size": None, "stride": None, "offset": 0, "layout": None}
 
 
@@ -80,9 +81,27 @@ def _as_strided_add(g, shape, size, stride, offset, layout):
     result = np.zeros(math.prod(shape) + 1, g.dtype)
     if layout is None and not overlaps(size, stride):
         _window(result, size, stride, offset)[...] = g
+    elif layout is None and (looped := _looped(size, stride)):
+        # windows that overlap: what has one place in them does not
+        whole = _window(result, size, stride, offset)
+        front, given = (np.moveaxis(a, looped, range(len(looped))) for a in (whole, g))
+        for tap in np.ndindex(front.shape[: len(looped)]):
+            front[tap] += given[tap]
     else:
         np.add.at(result, positions(shape, size, stride, offset, layout), g)
     return result[:-1].reshape(shape)
+
+
+def _looped(size: tuple[int, ...], stride: tuple[int, ...]) -> list[int]:
+    """The shortest dims without which no places are shared, where few: none else."""
+    dims = sorted(range(len(size)), key=size.__getitem__)
+    for k in range(1, len(dims)):
+        rest = dims[k:]
+        if math.prod(size[d] for d in dims[:k]) > MANY_TAPS:
+            return []
+        if not overlaps(tuple(size[d] for d in rest), tuple(stride[d] for d in rest)):
+            return dims[:k]
+    return []
 
 
 def _as_strided_scatter(x, src, size, stride, offset, layout):

@@ -10,6 +10,7 @@ import numpy as np
 # called with positional arguments (axis, dtype, out, keepdims): half the cost of keywords
 _plain: Any = np.add.reduce
 MANY, BLOCK, WIDE, LARGE = 2**9, 2**7, 2**8, 2**11
+RUN, SHORT = 2**9, 2**5
 
 
 def total(x: np.ndarray, axis: int | tuple[int, ...], dtype: np.dtype | None = None, keepdims: bool = False) -> Any:
@@ -24,7 +25,7 @@ def total(x: np.ndarray, axis: int | tuple[int, ...], dtype: np.dtype | None = N
     count = 1
     for i in axes:  # type: ignore[union-attr]
         count *= shape[i]
-    if count < MANY or count == x.size:
+    if count < MANY:
         if x.size >= LARGE and 1 < count < MANY and axes in ((-1,), (x.ndim - 1,)) and x.flags.c_contiguous:
             return _of_lines(x, keepdims)
         return _plain(x, axis, None, None, keepdims)
@@ -44,13 +45,46 @@ def _of_lines(x: np.ndarray, keepdims: bool) -> np.ndarray:
     return r.reshape(*x.shape[:-1], 1) if keepdims else r.reshape(x.shape[:-1])
 
 
+def _of_runs(x: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
+    """The sums of x, or of x * y, along the last axis: of runs of it, then of their sums. No gaps within rows."""
+    count = x.shape[-1]
+    if count <= RUN:
+        return x @ np.ones(count, x.dtype) if y is None else np.vecdot(x, y)
+    whole = count // RUN * RUN
+    parts = [None if a is None else a[..., :whole].reshape(*a.shape[:-1], -1, RUN) for a in (x, y)]
+    result = _of_runs(_of_runs(*parts))  # type: ignore[arg-type]
+    if whole < count:
+        result += _of_runs(x[..., whole:], None if y is None else y[..., whole:])
+    return result
+
+
+def of_products(x: np.ndarray, y: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """`total(x * y, axes)`; where these are the last axes, among others, the products are never in memory."""
+    last = x.ndim
+    while last - 1 in axes:
+        last -= 1
+    count = math.prod(x.shape[last:])
+    plain = x.shape != y.shape or x.dtype != y.dtype or x.dtype.kind != "f" or x.dtype.itemsize < 4
+    if plain or x.size < LARGE or count < SHORT or not (x.flags.c_contiguous and y.flags.c_contiguous):
+        return total(x * y, axes)
+    rows = _of_runs(*(a.reshape(*a.shape[:last], count) for a in (x, y)))
+    rest = tuple(k for k in axes if k < last)
+    return total(rows, rest) if rest else rows
+
+
 def _along(x: np.ndarray, axes: list[int], count: int, keepdims: bool) -> np.ndarray:
-    if x.flags.f_contiguous and 1 not in x.shape:  # strides of 1 element are anybody's, and the result's show
+    if (
+        x.flags.f_contiguous and x.ndim > 1 and 1 not in x.shape
+    ):  # strides of 1 element are anybody's, and the result's show
         return _along(x.T, [x.ndim - 1 - i for i in reversed(axes)], count, keepdims).T
     outer, last, shape = axes[0], axes[-1] + 1, x.shape
-    if last == x.ndim or last - outer > len(axes) or not x.flags.c_contiguous:
+    if last - outer > len(axes) or not x.flags.c_contiguous:
         return _plain(x, tuple(axes), None, None, keepdims)
     kept = (1,) * len(axes) if keepdims else ()
+    if last == x.ndim:
+        if x.size < LARGE or x.dtype.itemsize < 4:
+            return _plain(x, tuple(axes), None, None, keepdims)
+        return _of_runs(x.reshape(*shape[:outer], count)).reshape((*shape[:outer], *kept))
     rows = x.reshape(math.prod(shape[:outer]), count, -1)
     return _of_rows(rows).reshape(*shape[:outer], *kept, *shape[last:])
 

@@ -105,7 +105,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """input where positive, else negative_slope * input, the slope at 0 too. As `torch.nn.functional.leaky_relu`."""
-    compute = lambda x: E.where(E.gt(x, 0), x, E.mul(x, negative_slope))
+    compute = lambda x: E.leaky_relu(x, slope=negative_slope)
     return _one_node("LeakyReluBackward0", input, compute, inplace, "leaky_relu_cpu")
 
 
@@ -163,11 +163,7 @@ def _leaky_slopes(x: Tensor, lower: float, upper: float) -> Tensor:
 
 
 def _elu(input: Tensor, alpha: float, scale: float, rate: float = 1) -> Tensor:
-    positive = E.gt(input, 0)
-    # expm1 sees no positive number: its overflow would turn the gradient that `where` drops into 0 * inf
-    below = E.where(positive, constant(0, input), input)
-    negative = E.mul(E.expm1(below if rate == 1 else E.mul(below, rate)), alpha * scale)
-    return E.where(positive, input if scale == 1 else E.mul(input, scale), negative)
+    return E.elu(input, alpha=alpha, scale=scale, rate=rate)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -281,21 +277,12 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """input / 6 + 1 / 2, limited to [0, 1]. As `torch.nn.functional.hardsigmoid`."""
-    return _one_node("HardsigmoidBackward0", input, _hardsigmoid, inplace, "hardsigmoid_cpu")
-
-
-def _hardsigmoid(x: Tensor) -> Tensor:
-    moved = E.add(x, 3.0)
-    # nan stays, with gradient 0
-    beyond = E.stop_gradient(E.where(E.ge(moved, 6.0), constant(6.0, x), moved))
-    capped = E.where(E.lt(moved, 6.0), moved, beyond)
-    return E.div(E.where(E.le(capped, 0.0), constant(0.0, x), capped), 6.0)
+    return _one_node("HardsigmoidBackward0", input, E.hardsigmoid, inplace, "hardsigmoid_cpu")
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """input * hardsigmoid(input). As `torch.nn.functional.hardswish`."""
-    compute = lambda x: E.div(E.mul(x, _bounded(E.add(x, 3.0), 0.0, 6.0)), 6.0)
-    return _one_node("HardswishBackward0", input, compute, inplace, "hardswish_cpu")
+    return _one_node("HardswishBackward0", input, E.hardswish, inplace, "hardswish_cpu")
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -123,7 +124,10 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
 def _sample(input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool) -> Tensor:
     shape = tuple(input._d.shape)
     d = len(shape) - 2
-    last = E.permute(input, dims=(0, *range(2, d + 2), 1))  # channels last: index arrays then stand together
+    last = E.permute(input, dims=(0, *range(2, d + 2), 1))
+    # a table: a row of channels for each pixel, and one of zeros for what is outside
+    last = E.reshape(last, shape=(shape[0] * math.prod(shape[2:]), shape[1]))
+    last = E.cat(last, E.full(shape=(1, shape[1]), value=0, dtype=input._dtype()), axis=0)
     places = []
     for axis, n in enumerate(shape[2:]):
         x = select(grid, -1, d - 1 - axis)  # the last coordinate of a point is that of the first dimension
@@ -206,16 +210,14 @@ def _reflected(x: Tensor, low: float, high: float) -> Tensor:
 def _taken(last: Tensor, at: list[Tensor], shape: tuple[int, ...], padding_mode: str, align_corners: bool) -> Tensor:
     """The pixels (N, *, C) at whole places; zero outside."""
     inside: Any = None
-    indices = []
+    row: Any = Tensor._wrap(np.arange(shape[0]).reshape(-1, *(1,) * len(at)))
     for x, n in zip(at, shape[2:], strict=True):
         if padding_mode != "zeros":
             x = _bounded(x, n, padding_mode, align_corners)
         ok = E.bitwise_and(E.ge(x, 0), E.le(x, n - 1))
         inside = ok if inside is None else E.bitwise_and(inside, ok)
         index = E.cast(E.where(ok, E.stop_gradient(x), constant(0, x)), dtype=np.dtype(np.int64))
-        indices.append(index)
-    batch = Tensor._wrap(np.arange(shape[0]).reshape(-1, *(1,) * len(at)))
-    pixels = E.index(last, batch, *indices, spec=tuple(range(len(at) + 1)))
-    if padding_mode != "zeros":
-        return pixels
-    return E.where(E.reshape(inside, shape=(*inside._d.shape, 1)), pixels, constant(0, pixels))
+        row = E.add(E.mul(row, n), index)
+    if padding_mode == "zeros":
+        row = E.where(inside, row, constant(last._d.shape[0] - 1, row))
+    return E.index(last, row, spec=(0,))

@@ -81,11 +81,7 @@ def huber_loss(
     check_real(input, "huber_cpu")
     check_real(target, "huber_cpu")
 
-    def losses_of(x: Tensor, y: Tensor) -> Tensor:
-        distance = E.abs(E.sub(x, y))
-        near = E.mul(E.square(distance), 0.5)
-        return E.where(E.lt(distance, delta), near, E.mul(E.sub(distance, 0.5 * delta), delta))
-
+    losses_of = lambda x, y: E.huber(E.sub(x, y), delta=delta)
     losses = converted(at_once(losses_of, input, target), input._dtype())
     return _weighted(losses, weight, reduction, "HuberLossBackward0", since)
 
@@ -104,8 +100,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
     def losses_of(x: Tensor, y: Tensor) -> Tensor:
         difference = E.sub(x, y)
         check_real(difference, "smooth_l1_cpu")
-        distance = E.abs(difference)
-        return E.where(E.lt(distance, beta), E.mul(E.square(distance), 0.5 / beta), E.sub(distance, 0.5 * beta))
+        losses = E.huber(difference, delta=beta)
+        return losses if beta == 1 else E.div(losses, beta)
 
     return _weighted(at_once(losses_of, input, target), None, reduction, "SmoothL1LossBackward0", since)
 

@@ -126,21 +126,40 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     if not math.prod(shape):
         return E.mul(input, 1)
     if training:
-        mean = E.mean(input, axis=axis, keepdims=True)
-        variance = E.mean(E.square(E.sub(input, mean)), axis=axis, keepdims=True)
-        if running_mean is not None:
-            _move(running_mean, mean, momentum, 1.0)
-        if running_var is not None:
-            _move(running_var, variance, momentum, count / (count - 1))
-    else:
-        statistics = [converted(t, input._dtype()) for t in (running_mean, running_var) if t is not None]
-        mean, variance = (E.reshape(t, shape=channel) for t in statistics)
-    return _affine(E.mul(E.sub(input, mean), E.rsqrt(E.add(variance, eps))), weight, bias, channel)
+        _move(input, running_mean, running_var, axis, momentum)
+        return _affine(E.standardize(input, axis=axis, eps=eps), weight, bias, channel)
+    return _standard(input, running_mean, running_var, weight, bias, channel, eps)
 
 
-def _move(running: Tensor, batch: Tensor, momentum: float, factor: float) -> None:
-    """running = (1 - momentum) * running + momentum * factor * batch"""
-    seen = E.reshape(E.stop_gradient(batch), shape=tuple(running._d.shape))
+def _standard(input: Tensor, mean: Any, variance: Any, weight: Tensor | None, bias: Tensor | None,
+              channel: tuple[int, ...], eps: float) -> Tensor:  # fmt: skip
+    """Normalization by statistics of each channel that are given: one product and one sum, as in PyTorch."""
+    mean, variance = (converted(t, input._dtype()) for t in (mean, variance))
+    scale = _affine(E.rsqrt(E.add(variance, eps)), weight, None)
+    shift = E.neg(E.mul(mean, scale)) if bias is None else E.sub(bias, E.mul(mean, scale))
+    return _affine(input, scale, shift, channel)
+
+
+def _move(input: Tensor, mean: Tensor | None, variance: Tensor | None, axis: tuple[int, ...], momentum: float) -> None:
+    """Move running statistics towards those of `input` over `axis`, and over the batch; the variance is unbiased."""
+    if mean is None and variance is None:
+        return
+    given = E.stop_gradient(input)
+    average = E.mean(given, axis=axis, keepdims=True)
+    if mean is not None:
+        _move_one(mean, average, momentum, 1.0)
+    if variance is not None:
+        count = math.prod(input._d.shape[k] for k in axis)
+        spread = E.mean(E.square(E.sub(given, average)), axis=axis, keepdims=True)
+        _move_one(variance, spread, momentum, count / (count - 1))
+
+
+def _move_one(running: Tensor, batch: Tensor, momentum: float, factor: float) -> None:
+    """running = (1 - momentum) * running + momentum * factor * batch, a mean over dim 0"""
+    shape = tuple(running._d.shape)
+    if batch._d.shape[0] > 1:
+        batch = E.mean(batch, axis=(0,), keepdims=True)
+    seen = E.reshape(batch, shape=shape)
     before = converted(running, seen._dtype())
     assign(running, E.add(E.mul(before, 1 - momentum), E.mul(seen, momentum * factor)), "batch_norm")
 
@@ -197,16 +216,9 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
             raise RuntimeError(f"{name} should contain {n * c} elements not {n * math.prod(t._d.shape)}")
     _check_dtype(input, "batch_norm", weight, bias, running_mean, running_var)
     if not use_input_stats:
-        mean, variance = E.reshape(running_mean, shape=channel), E.reshape(running_var, shape=channel)
-        return _affine(E.mul(E.sub(input, mean), E.rsqrt(E.add(variance, eps))), weight, bias, channel)
-    mean = E.mean(input, axis=axis, keepdims=True)
-    variance = E.mean(E.square(E.sub(input, mean)), axis=axis, keepdims=True)
-    count = math.prod(shape[2:])
-    if running_mean is not None:
-        _move(running_mean, E.mean(mean, axis=(0,), keepdims=True), momentum, 1.0)
-    if running_var is not None:
-        _move(running_var, E.mean(variance, axis=(0,), keepdims=True), momentum, count / (count - 1))
-    return _affine(E.mul(E.sub(input, mean), E.rsqrt(E.add(variance, eps))), weight, bias, channel)
+        return _standard(input, running_mean, running_var, weight, bias, channel, eps)
+    _move(input, running_mean, running_var, axis, momentum)
+    return _affine(E.standardize(input, axis=axis, eps=eps), weight, bias, channel)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from eager.core.interpreter import on_arrays
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import whole
 from eager.functional.arguments import axis_of, shape_of
 from graphc.ops.dtypes import BOOL, is_inexact
 from graphc.ops.rules import torch_name
+from graphc.ops.strides import row_major
 
 Sizes = tuple[int, ...]
 
@@ -67,6 +69,14 @@ def _places(kernel: Sizes, dilation: Sizes, stride: Sizes, out: Sizes) -> list[T
     return found
 
 
+def _windows(shape: Sizes, kernel: Sizes, dilation: Sizes, stride: Sizes, out: Sizes) -> dict[str, Any]:
+    """The blocks (N, C, *kernel, *out) of padded images of `shape`, as `as_strided` says it."""
+    *ahead, down, across = row_major(shape)
+    steps = (*(d * a for d, a in zip(dilation, (down, across), strict=True)),
+             *(s * a for s, a in zip(stride, (down, across), strict=True)))  # fmt: skip
+    return {"size": (*shape[:2], *kernel, *out), "stride": (*ahead, *steps), "offset": 0, "layout": None}
+
+
 @whole("Im2ColBackward0")
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The blocks of (N, C, H, W) or (C, H, W) as columns (N, C * kh * kw, blocks). As `torch.nn.functional.unfold`."""
@@ -90,9 +100,13 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
             f"calculated shape of the array of sliding blocks as {out}, but its components must be at least one."
         )
     _floating(input, "im2col_out_cpu")
-    if any(border):
+    immediate = on_arrays(x)
+    if immediate or any(border):  # what is new is no view
         x = E.pad_zeros(x, low=(0, 0, *border), high=(0, 0, *border), interior=(0,) * 4)
-    taken = E.index(x, *_places(kernel, gaps, steps, out), spec=(None, None, 0, 1))
+    if immediate:
+        taken = E.as_strided(x, **_windows(tuple(x._d.shape), kernel, gaps, steps, out))
+    else:
+        taken = E.index(x, *_places(kernel, gaps, steps, out), spec=(None, None, 0, 1))
     columns = E.reshape(taken, shape=(n, c * math.prod(kernel), math.prod(out)))
     return columns if len(shape) == 4 else E.reshape(columns, shape=tuple(columns._d.shape[1:]))
 
@@ -129,9 +143,13 @@ def fold(
     _floating(input, "col2im_out_cpu")
     c = rows // math.prod(kernel)
     padded = tuple(a + 2 * b for a, b in zip(size, border, strict=True))
-    zeros = E.full(shape=(n, c, *padded), value=0, dtype=x._dtype())
     values = E.reshape(x, shape=(n, c, *kernel, *out))
-    result = E.index_put(zeros, values, *_places(kernel, gaps, steps, out), spec=(None, None, 0, 1), accumulate=True)
+    if on_arrays(x):
+        whole = (n, c, *padded)
+        result = E.as_strided_add(values, shape=whole, **_windows(whole, kernel, gaps, steps, out))
+    else:
+        zeros, places = E.full(shape=(n, c, *padded), value=0, dtype=x._dtype()), _places(kernel, gaps, steps, out)
+        result = E.index_put(zeros, values, *places, spec=(None, None, 0, 1), accumulate=True)
     if any(border):
         stop = (n, c, *(a + b for a, b in zip(size, border, strict=True)))
         result = E.slice(result, start=(0, 0, *border), stop=stop, step=(1,) * 4)
