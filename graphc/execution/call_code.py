@@ -177,7 +177,7 @@ class CallCode:
         lines = [] if self._loaded else [*self.arrays.head]
         if self._gathers:
             assert self._plan.packs is not None
-            settled, gather = self._plan.packs.settled(self.names), self.names.of(self._plan.packs.gather)
+            settled, gather = self._plan.packs.settled(self.names.of), self.names.of(self._plan.packs.gather)
             lines.append(f" seen = () if {settled} else {gather}({self.names.of(self._services.executable)}.own)")
         for k, (x, source) in enumerate(zip(self._arrays(), self._plan.program.sources, strict=True)):
             if isinstance(source, Draw):
