@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from sys import getrefcount
 from typing import Any, NamedTuple, final
 
@@ -16,7 +16,7 @@ from graphc.capture.generated import Names, indented
 from graphc.capture.program import Program
 from graphc.capture.sources import Argument, Captured, Lifted
 from graphc.capture.state.environment import Environment
-from graphc.capture.state.words import Condition, Judged, version_of
+from graphc.capture.state.words import Condition, Judged, Word, version_of
 from graphc.capture.storage.sharing import Sharing, written_by
 from graphc.compiling.in_place import ReadInPlace
 from graphc.execution.packs import Packs
@@ -177,7 +177,7 @@ class Guards:
         captured = {id(c.tensor) for c in self._captured}
         watched = frozenset(map(id, self._sharing.watched))
         written = {id(s.tensor) for s in written_by(self._program) if isinstance(s, Captured)}
-        state, others = self._state(captured)
+        state = self._state(captured)
         if packs is not None and arrays is not None:
             state.append(packs.condition)
         lines = [*self._environment.lines(names, miss, state), f" alone = {watched <= captured}"]
@@ -204,7 +204,6 @@ class Guards:
             lines += c.lines(names, miss, id(c.tensor) in watched, array, fetch)
         if self._numbers or self._lifted_kinds:
             lines.append(f" if not {names.of(self._lifted_alike)}({tensors}): {miss}")
-        lines += [f" if {names.of(getter)}() != {names.of(value)}: {miss}" for getter, value in others]
         for position, getter, value, _, quick in self._program.guarded.arguments:
             lines.append(f" t = {argument.format(position)}")
             lines.append(f" if {quick} and {names.of(getter)}(t) != {names.of(value)}: {miss}")
@@ -216,22 +215,9 @@ class Guards:
             lines.append(f" if {asked}not {names.of(self._sharing.holds)}({tensors}): {miss}")
         return lines
 
-    def _state(self, captured: Collection[int]) -> tuple[list[Condition], list[tuple[Callable[[], Any], Any]]]:
-        """Of the guarded state: conditions with a quick test, and what has to be called, with what it has to give."""
-        quick: list[Condition] = []
-        others: list[tuple[Callable[[], Any], Any]] = []
-        for getter, value, _, layout in self._program.guarded.state:
-            if id(layout) in captured:
-                continue
-            if (test := getattr(getter, "quick", None)) is None:
-                others.append((getter, value))
-                continue
-            versions = [version_of(read) for read in getattr(getter, "reads", ())]
-            words = [word for version in versions for word in version or ()]
-            quick.append(
-                Judged(words if None not in versions else None, test, functools.partial(_gives, getter, value))
-            )
-        return quick, others
+    def _state(self, captured: Collection[int]) -> list[Condition]:
+        """The guarded state, but for the layouts of `captured` tensors, which are asked with the rest of those."""
+        return [_judged(g.getter, g.value) for g in self._program.guarded.state if id(g.layout) not in captured]
 
     def _lifted_alike(self, tensors: list[Tensor]) -> bool:
         """Whether lifted places hold what they held, but for its value: numbers of a type, tensors of their own."""
@@ -271,6 +257,19 @@ class Guards:
         if packs is not None and (why := packs.misfit()):
             found.append(why)
         return found
+
+
+def _judged(getter: Callable[[], Any], value: Any) -> Condition:
+    """The condition that `getter() == value`, see `eager.core.interpreter.Interpreter.guard`."""
+
+    def differs(name: Callable[[Any], str]) -> str:
+        return f"{name(getter)}() != {name(value)}"
+
+    words: Sequence[Word] | None = getattr(getter, "words", None)
+    if (reads := getattr(getter, "reads", None)) is not None:
+        versions = [version_of(read) for read in reads]
+        words = None if None in versions else [word for version in versions for word in version or ()]
+    return Judged(words, getattr(getter, "quick", differs), functools.partial(_gives, getter, value))
 
 
 def _gives(getter: Callable[[], Any], value: Any) -> bool:

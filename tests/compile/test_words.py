@@ -105,6 +105,8 @@ CHANGES = {
     "training of one": lambda m, o: m.rest[2].__dict__.update(training=True, p=1.0),
     "hook": lambda m, o: m.rest[3][1].register_forward_hook(double),
     "hook in its table": hooked,
+    "hook on a leaf": lambda m, o: m.first.weight.register_hook(lambda g: g * -3),
+    "hook after a leaf": lambda m, o: m.first.weight.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(-3)),
     "forward of an object": lambda m, o: vars(m.rest[0]).update(forward=lambda x: x * 3),
     "forward of a class": lambda m, o: setattr(type(m), "forward", lambda self, x: self.first(x)),
     "code of forward": lambda m, o: setattr(type(m).forward, "__code__", (lambda self, x: self.first(x)).__code__),
@@ -135,12 +137,54 @@ def run(change, compiled):
     return losses, [p.detach().numpy().copy() for p in model.parameters()]
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
+ON_XLA = {"data", "data of a moment", "frozen", "rate", "steps", "steps in place", "state dropped", "hook on a leaf"}
+
+
+def cases():
+    """Those of tensors on XLA, where their data are XLA's or lie in packs; the others where they are compiled quickly."""
+    for name, change in CHANGES.items():
+        yield pytest.param(change, id=name, marks=[] if name in ON_XLA else [pytest.mark.on_numpy])
+
+
+@pytest.mark.parametrize("change", cases())
 def test_a_change_between_calls_is_seen(change):
     (losses, weights), (expected, wanted) = run(change, True), run(change, False)
     np.testing.assert_allclose(losses, expected, rtol=2e-4, atol=1e-6)
     for a, b in zip(weights, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-4)
+
+
+def test_what_all_programs_share_is_seen():
+    """Hooks on all modules, and the default dtype."""
+    _, _, step = training()
+    compiled = graphc.compile(step)
+    many = graphc.compile(lambda x: (step(x), torch.zeros(2)))
+    losses = [compiled(X).item() for _ in range(4)]
+    assert [many(X)[1].dtype for _ in range(4)] == [torch.float32] * 4
+    handle = nn.modules.module.register_module_forward_hook(lambda module, args, result: result * 0)
+    try:
+        hooked = compiled(X).item()
+    finally:
+        handle.remove()
+    assert hooked == 0 != losses[-1]
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert many(X)[1].dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert many(X)[1].dtype == torch.float32
+
+
+def test_a_gradient_that_is_there_or_not_is_seen():
+    w = torch.ones(3, requires_grad=True)
+    step = graphc.compile(lambda x: (x @ w).sum().backward())
+    for k in range(6):
+        step(X)
+        np.testing.assert_allclose(w.grad.numpy(), (k + 1) * X.sum(0).numpy(), rtol=1e-5, atol=1e-6)
+    w.grad = None
+    for k in range(3):
+        step(X)
+        np.testing.assert_allclose(w.grad.numpy(), (k + 1) * X.sum(0).numpy(), rtol=1e-5, atol=1e-6)
 
 
 def guard_of(conditions, least=1):

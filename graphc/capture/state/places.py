@@ -13,6 +13,7 @@ import numpy as np
 from eager.core.tensor import Tensor
 from graphc.capture.state.snapshots import MISSING, Elements, change, keep, refill, same
 from graphc.capture.state.words import Word, slot_of, version_of, version_of_class
+from graphc.ops import dtypes
 
 
 class Path(NamedTuple):
@@ -236,6 +237,10 @@ class Reading(Place):
     __slots__ = ()
     cost = 1
 
+    @property
+    def words(self) -> Sequence[Word] | None:
+        return version_of(dtypes.__dict__) if self.owner is dtypes.default_float else None  # a global variable there
+
     def read(self) -> Any:
         return self.owner()
 
@@ -431,7 +436,8 @@ class Missing(Place):
 
 def _version_with_order(owner: Any) -> list[Word] | None:
     """That of a dict, if the order of its keys is in it: that of an OrderedDict is beside it."""
-    return version_of(owner) if isinstance(owner, dict) and not isinstance(owner, OrderedDict) else None
+    beside = isinstance(owner, OrderedDict) and len(owner) > 1
+    return version_of(owner) if isinstance(owner, dict) and not beside else None
 
 
 def cheapest_first(places: Iterable[Place]) -> list[Place]:

@@ -124,10 +124,10 @@ def _offsets() -> dict[tuple[type, str], int]:
     def function(positional: Any = "given", *, named: Any = "given") -> Any:
         return positional, named
 
-    for name in ("_d", "_n"):
+    for name in ("_d", "_n", "_g"):
         setattr(tensor, name, SimpleNamespace())
     examples: list[tuple[Any, Sequence[str]]] = [
-        (tensor, ("_d", "_n")),
+        (tensor, ("_d", "_n", "_g")),
         (CellType(tensor), ("cell_contents",)),
         (function, ("__code__", "__defaults__", "__kwdefaults__")),
     ]
