@@ -180,7 +180,8 @@ class Guards:
         state = self._state(captured)
         if packs is not None and arrays is not None:
             state.append(packs.condition)
-        lines = [*self._environment.lines(names, miss, state), f" alone = {watched <= captured}"]
+        lines = [" # guards", *self._environment.lines(names, miss, state)]
+        lines += [" # captured tensors", f" alone = {watched <= captured}"]
         packed = frozenset[int]() if packs is None else frozenset(map(id, packs.members))
         if packs is not None and arrays is not None:
             lines += [f" {arrays[id(t)]} = {names.of(t)}._d.array" for t in packs.hidden]

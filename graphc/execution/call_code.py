@@ -82,7 +82,7 @@ class CallCode:
 
     def lines(self, given: str = "given") -> list[str]:
         """The statements of a call."""
-        before = [*self._fetched(), *self._asked(), *self._taken()]
+        before = [" # checks", *self._fetched(), *self._asked(), *self._taken(), " # program"]
         if not self._changes:
             return [*before, *self.arrays.run(self._arrays()), *self._completed(given, " return ")]
         generators, stopped = self.names.of(self._generators()), self.names.of(self._services.stopped)
@@ -133,6 +133,7 @@ class CallCode:
     def _completed(self, given: str, last: str) -> list[str]:
         """All that follows the program: its results, and what it changes. `last`: what to do with the result."""
         return [
+            " # results",
             *self.arrays.awaited(),
             *(line for k in self._wrapped for line in self._wrap(k)),
             *self._written(restored=True),

@@ -141,9 +141,11 @@ ON_XLA = {"data", "data of a moment", "frozen", "rate", "steps", "steps in place
 
 
 def cases():
-    """Those of tensors on XLA, where their data are XLA's or lie in packs; the others where they are compiled quickly."""
-    for name, change in CHANGES.items():
-        yield pytest.param(change, id=name, marks=[] if name in ON_XLA else [pytest.mark.on_numpy])
+    """Those of tensors on XLA, where their data are its own or lie in packs; the others where they compile quickly."""
+    return [
+        pytest.param(change, id=name, marks=[] if name in ON_XLA else [pytest.mark.on_numpy])
+        for name, change in CHANGES.items()
+    ]
 
 
 @pytest.mark.parametrize("change", cases())
