@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections import OrderedDict
 from types import SimpleNamespace
 
@@ -268,6 +270,26 @@ def test_the_order_of_an_ordered_dict_is_asked():
 
 
 @needs_words
+def test_what_the_words_are_in_stays_there():
+    """A namespace that an object no longer has: nothing reads memory that was given back."""
+
+    class Options:
+        pass
+
+    options = Options()
+    options.scale = 1.0
+    known = words.version_of(vars(options))
+    freed = weakref.ref(options)
+    holds, _ = guard_of([words.Judged(known, lambda name: "True", lambda: True) for _ in range(words.TOGETHER)])
+    options.__dict__ = {"scale": 2.0}
+    del options, known
+    gc.collect()
+    assert freed() is None
+    assert holds()
+    assert holds()
+
+
+@needs_words
 def test_flags_of_tensors_are_asked():
     weights = [torch.ones(2, requires_grad=k % 2 == 0) for k in range(20)]
     holds, _ = guard_of([RequiresGrad(w, None, PATH) for w in weights])
@@ -293,7 +315,7 @@ def test_a_word_that_stands_still_is_caught(monkeypatch):
     still = np.zeros(4, np.int64)
 
     def lost(space):
-        return [words.Word(still.ctypes.data)]
+        return [words.Word(still.ctypes.data, None, (still,))]
 
     monkeypatch.setattr("graphc.capture.state.places.version_of", lost)
     monkeypatch.setattr(guards, "version_of", lost)

@@ -30,14 +30,16 @@ RESTLESS = 16  # changes of a word that have meant nothing: then its places are 
 
 
 class Word(NamedTuple):
-    """A word of memory. The caller keeps alive what it is in.
+    """A word of memory.
 
-    expected  the address of the object, kept alive too, that has to be there; None: the word may be what it is when
-              the places are asked, and means the same when it is that again
+    expected  the address that has to be there; None: whatever is there when the places are asked, for it means the same
+              when it is there again
+    alive     what has to live for this to be so: what the word is in, and what is expected there
     """
 
     address: int
-    expected: int | None = None
+    expected: int | None
+    alive: tuple[Any, ...]
 
 
 class Condition(Protocol):
@@ -92,7 +94,7 @@ def _read(address: int) -> int:
 
 def version_of(space: dict[Any, Any]) -> list[Word] | None:
     """The word that every change of a dict changes."""
-    return [Word(id(space) + _VERSION)] if available() else None
+    return [Word(id(space) + _VERSION, None, (space,))] if available() else None
 
 
 def version_of_class(cls: type) -> list[Word] | None:
@@ -106,7 +108,7 @@ def slot_of(owner: Any, name: str, value: Any = ...) -> list[Word] | None:
     if offset is None:
         return None
     empty = isinstance(owner, FunctionType) and value is None
-    return [Word(id(owner) + offset, None if value is ... else 0 if empty else id(value))]
+    return [Word(id(owner) + offset, None if value is ... else 0 if empty else id(value), (owner, value))]
 
 
 def _offset_of(owner: Any, name: str) -> int | None:
@@ -214,17 +216,19 @@ class Words:
     restless  asks those whose words change all the time without a meaning: a function, or None
     """
 
-    __slots__ = ("_conditions", "_often", "_state", "_walk", "known", "order", "restless")
+    __slots__ = ("_alive", "_conditions", "_often", "_state", "_walk", "known", "order", "restless")
 
     def __init__(self, conditions: Sequence[Condition]):
         self._conditions = list(conditions)
         self._walk = _function(conditions)
-        owners: dict[Word, list[int]] = {}
+        owners: dict[tuple[int, int | None], list[int]] = {}
+        self._alive: list[Any] = []
         for k, condition in enumerate(conditions):
-            for word in condition.words or ():
-                owners.setdefault(word, []).append(k)
-        fixed = np.array([-1 if w.expected is None else w.expected for w in owners], np.int64)
-        self.order = np.array([(w.address - _MEMORY_BEGINS) // 8 for w in owners], np.int64)
+            for address, expected, alive in condition.words or ():
+                owners.setdefault((address, expected), []).append(k)
+                self._alive.append(alive)
+        fixed = np.array([-1 if expected is None else expected for _, expected in owners], np.int64)
+        self.order = np.array([(address - _MEMORY_BEGINS) // 8 for address, _ in owners], np.int64)
         self._state = _State(list(owners.values()), self.order, fixed, fixed, np.zeros(len(owners), np.int64))
         self._often: set[int] = set()
         self.known = b""  # nothing is known before they have been asked
