@@ -46,6 +46,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/capture.py
 	$(BIN)/python benchmarks/passes.py
 	$(BIN)/python benchmarks/calls.py
+	$(BIN)/python benchmarks/parts_of_a_call.py
 	$(BIN)/python benchmarks/training_steps.py
 	$(BIN)/python benchmarks/linear_algebra.py
 

@@ -90,7 +90,8 @@ def weights(width: int, rounds: int) -> None:
             x = x @ w.T + b
         return x
 
-    state = [jax.device_put(p.detach().numpy()) for p in model.parameters()]
+    # copies: JAX would hold the memory of the model, which then could not be moved to where XLA reads it
+    state = [jax.device_put(p.detach().numpy().copy()) for p in model.parameters()]
     with eager.no_grad():
         ours, given = graphc.compile(model), x.numpy()
         found = beside(lambda: block(theirs(given, *state)), lambda: block(ours(x)._d.array), rounds)

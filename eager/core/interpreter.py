@@ -157,7 +157,7 @@ class Interpreter:
         """The program is right only while `getter() == value`; `what` names that in messages.
 
         If there is a `getter.quick(name)`, it is the source of a condition that is true, or a KeyError, if this may not
-        be so; `name` gives an object a name.
+        be so; `name` gives an object a name. If there are `getter.reads`, what these dicts hold decides what it gives.
         """
 
     def set_data(self, tensor: Any, value: Any) -> None:

@@ -19,6 +19,7 @@ from graphc.ops.rules import torch_name
 
 Hook = Callable[..., Any]
 _ids = itertools.count()
+first_hooks: dict[str, int] = {"count": 0}  # how often a node has got its first hook
 
 NOT_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
@@ -137,6 +138,7 @@ def _replaced(g: Tensor, result: Any, hook: Hook) -> Tensor:
 def hooked(node: tape.Node) -> Hooked:
     """The hooks of `node`, which has some from now on."""
     if node[tape.BACKWARD].__class__ is not Hooked:
+        first_hooks["count"] += 1
         node[tape.BACKWARD] = Hooked()
     return node[tape.BACKWARD]
 

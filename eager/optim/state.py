@@ -59,8 +59,13 @@ class StateInUse:
             for p, held, tensors in self._used
         )
 
-    def quick(self, name: Callable[[Any], str]) -> str:
+    @property
+    def reads(self) -> list[dict[Any, Any]]:
         """See `eager.core.interpreter.Interpreter.guard`."""
+        return [vars(self._optimizer), self._state, *(held for _, held, _ in self._used)]
+
+    def quick(self, name: Callable[[Any], str]) -> str:
+        """See there."""
         state, each = name(self._state), name(self._all)
         return " or ".join((
             f"{name(self._optimizer)}.state is not {state} or len({state}) != {len(self._all)}",

@@ -14,6 +14,7 @@ from graphc import errors
 from graphc.capture.location import user_line
 from graphc.capture.sources import Argument, Effect, GradOf, History, PastOf
 from graphc.capture.state.places import Change
+from graphc.capture.state.words import slot_of
 from graphc.capture.storage.inputs import overlapping
 from graphc.capture.tree import tensors_of
 from graphc.ir import Symbol
@@ -59,7 +60,7 @@ class Grads:
             tracer.concretization.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
         else:
             what = f"whether the .grad of {tracer.concretization.called(given)} is None"
-            tracer.guard(lambda: getattr(given, "_g", None) is None, grad is None, what)
+            tracer.guard(_HasNoGrad(given), grad is None, what)
         if grad is None:
             self._initial[id(tensor)] = None
             return None
@@ -186,3 +187,15 @@ def _argument(position: int, given: Any) -> Tensor:
 
 def _has_no_grad(tensor: Tensor) -> bool:
     return getattr(tensor, "_g", None) is None
+
+
+@final
+class _HasNoGrad:
+    """Whether the `.grad` of a tensor is None. `words`: see `graphc.capture.state.words`."""
+
+    def __init__(self, tensor: Tensor):
+        self._tensor = tensor
+        self.words = slot_of(tensor, "_g")
+
+    def __call__(self) -> bool:
+        return _has_no_grad(self._tensor)

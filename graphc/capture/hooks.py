@@ -17,6 +17,7 @@ from graphc import errors
 from graphc.capture.location import user_line
 from graphc.capture.sources import Argument, Captured
 from graphc.capture.state.places import Change
+from graphc.capture.state.words import slot_of, version_of
 
 if TYPE_CHECKING:
     from graphc.capture.gradients import Autograd
@@ -100,7 +101,7 @@ class Hooks:
                     pass
         if captured:
             called = ", ".join(map(tracer.concretization.called, captured))
-            tracer.guard(functools.partial(_hooks_of_all, captured), _hooks_of_all(captured), f"the hooks of {called}")
+            tracer.guard(_HooksOf(captured), _HooksOf(captured)(), f"the hooks of {called}")
 
 
 def is_traced_handle(value: Any) -> bool:
@@ -128,10 +129,21 @@ def _hooks_of(leaf: Tensor) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     return ((), ()) if found is None else (tuple(found.of_tensor.values()), tuple(found.accumulated.values()))
 
 
-def _hooks_of_all(leaves: list[Tensor]) -> list[Any]:
-    """The hooks of those that have some. Asked at each call."""
-    return [
-        (k, _hooks_of(leaf))
-        for k, leaf in enumerate(leaves)
-        if (node := leaf._n) is not None and node[tape.BACKWARD].__class__ is hooks.Hooked
-    ]
+@final
+class _HooksOf:
+    """Gives the hooks of those leaves that have some.
+
+    words  those that change before a leaf without a hook has one; None if a leaf has some already
+    """
+
+    def __init__(self, leaves: list[Tensor]):
+        self._leaves = leaves
+        found = [version_of(hooks.first_hooks), *(slot_of(leaf, "_n") for leaf in leaves)]
+        self.words = None if None in found or self() else [word for words in found for word in words or ()]
+
+    def __call__(self) -> list[Any]:
+        return [
+            (k, _hooks_of(leaf))
+            for k, leaf in enumerate(self._leaves)
+            if (node := leaf._n) is not None and node[tape.BACKWARD].__class__ is hooks.Hooked
+        ]

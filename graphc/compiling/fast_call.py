@@ -52,6 +52,7 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
         "refused": (OtherPath, CheckFailed), **KNOWN,
     }  # fmt: skip
     head = [
+        " # arguments",
         " if (interpreter() is not immediate or switch.off or inference() is not None"
         f" or grad_mode() is not {grad} or autocast() is not autocast_before or len(args) != {len(args)}): return MISS",
         *code.arrays.head,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from sys import getrefcount
 from typing import Any, NamedTuple, final
 
@@ -16,6 +16,7 @@ from graphc.capture.generated import Names, indented
 from graphc.capture.program import Program
 from graphc.capture.sources import Argument, Captured, Lifted
 from graphc.capture.state.environment import Environment
+from graphc.capture.state.words import Condition, Judged, Word, version_of
 from graphc.capture.storage.sharing import Sharing, written_by
 from graphc.compiling.in_place import ReadInPlace
 from graphc.execution.packs import Packs
@@ -176,19 +177,20 @@ class Guards:
         captured = {id(c.tensor) for c in self._captured}
         watched = frozenset(map(id, self._sharing.watched))
         written = {id(s.tensor) for s in written_by(self._program) if isinstance(s, Captured)}
-        lines = [*self._environment.lines(names, miss), f" alone = {watched <= captured}"]
+        state = self._state(captured)
+        if packs is not None and arrays is not None:
+            state.append(packs.condition)
+        lines = [" # guards", *self._environment.lines(names, miss, state)]
+        lines += [" # captured tensors", f" alone = {watched <= captured}"]
         packed = frozenset[int]() if packs is None else frozenset(map(id, packs.members))
-        if packs is not None:
-            moved: list[str] = [f" {miss}"]
-            if arrays is None:
-                moved = [f" if {names.of(packs.misfit)}(): {miss}"]
-                for c in self._captured:
-                    if id(c.tensor) in packed:
-                        fetch = functools.partial(c.array, unsealed=None)
-                        moved += c.lines(names, miss, id(c.tensor) in watched, None, fetch)
-            lines += [f" if not ({packs.settled(names)}):", *indented(moved)]
-            if arrays is not None:
-                lines += [f" {arrays[id(t)]} = {names.of(t)}._d.array" for t in packs.hidden]
+        if packs is not None and arrays is not None:
+            lines += [f" {arrays[id(t)]} = {names.of(t)}._d.array" for t in packs.hidden]
+        elif packs is not None:
+            lines += [f" if not ({packs.settled(names.of)}):", f"  if {names.of(packs.misfit)}(): {miss}"]
+            for c in self._captured:
+                if id(c.tensor) in packed:
+                    fetch = functools.partial(c.array, unsealed=None)
+                    lines += indented(c.lines(names, miss, id(c.tensor) in watched, None, fetch))
         for c in self._captured:
             if id(c.tensor) in packed:
                 continue
@@ -203,13 +205,6 @@ class Guards:
             lines += c.lines(names, miss, id(c.tensor) in watched, array, fetch)
         if self._numbers or self._lifted_kinds:
             lines.append(f" if not {names.of(self._lifted_alike)}({tensors}): {miss}")
-        for getter, value, _, layout in self._program.guarded.state:
-            if id(layout) not in captured:
-                differs = f"{names.of(getter)}() != {names.of(value)}"
-                if (quick := getattr(getter, "quick", None)) is not None:
-                    lines += [" try:", f"  if ({quick(names.of)}) and {differs}: {miss}", f" except KeyError: {miss}"]
-                else:
-                    lines.append(f" if {differs}: {miss}")
         for position, getter, value, _, quick in self._program.guarded.arguments:
             lines.append(f" t = {argument.format(position)}")
             lines.append(f" if {quick} and {names.of(getter)}(t) != {names.of(value)}: {miss}")
@@ -220,6 +215,10 @@ class Guards:
             asked = "not alone and " if self._sharing.only_alone else ""
             lines.append(f" if {asked}not {names.of(self._sharing.holds)}({tensors}): {miss}")
         return lines
+
+    def _state(self, captured: Collection[int]) -> list[Condition]:
+        """The guarded state, but for the layouts of `captured` tensors, which are asked with the rest of those."""
+        return [_judged(g.getter, g.value) for g in self._program.guarded.state if id(g.layout) not in captured]
 
     def _lifted_alike(self, tensors: list[Tensor]) -> bool:
         """Whether lifted places hold what they held, but for its value: numbers of a type, tensors of their own."""
@@ -259,3 +258,20 @@ class Guards:
         if packs is not None and (why := packs.misfit()):
             found.append(why)
         return found
+
+
+def _judged(getter: Callable[[], Any], value: Any) -> Condition:
+    """The condition that `getter() == value`, see `eager.core.interpreter.Interpreter.guard`."""
+
+    def differs(name: Callable[[Any], str]) -> str:
+        return f"{name(getter)}() != {name(value)}"
+
+    words: Sequence[Word] | None = getattr(getter, "words", None)
+    if (reads := getattr(getter, "reads", None)) is not None:
+        versions = [version_of(read) for read in reads]
+        words = None if None in versions else [word for version in versions for word in version or ()]
+    return Judged(words, getattr(getter, "quick", differs), functools.partial(_gives, getter, value))
+
+
+def _gives(getter: Callable[[], Any], value: Any) -> bool:
+    return bool(getter() == value)

@@ -82,7 +82,7 @@ class CallCode:
 
     def lines(self, given: str = "given") -> list[str]:
         """The statements of a call."""
-        before = [*self._fetched(), *self._asked(), *self._taken()]
+        before = [" # checks", *self._fetched(), *self._asked(), *self._taken(), " # program"]
         if not self._changes:
             return [*before, *self.arrays.run(self._arrays()), *self._completed(given, " return ")]
         generators, stopped = self.names.of(self._generators()), self.names.of(self._services.stopped)
@@ -133,6 +133,7 @@ class CallCode:
     def _completed(self, given: str, last: str) -> list[str]:
         """All that follows the program: its results, and what it changes. `last`: what to do with the result."""
         return [
+            " # results",
             *self.arrays.awaited(),
             *(line for k in self._wrapped for line in self._wrap(k)),
             *self._written(restored=True),
@@ -177,7 +178,7 @@ class CallCode:
         lines = [] if self._loaded else [*self.arrays.head]
         if self._gathers:
             assert self._plan.packs is not None
-            settled, gather = self._plan.packs.settled(self.names), self.names.of(self._plan.packs.gather)
+            settled, gather = self._plan.packs.settled(self.names.of), self.names.of(self._plan.packs.gather)
             lines.append(f" seen = () if {settled} else {gather}({self.names.of(self._services.executable)}.own)")
         for k, (x, source) in enumerate(zip(self._arrays(), self._plan.program.sources, strict=True)):
             if isinstance(source, Draw):

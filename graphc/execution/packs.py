@@ -19,9 +19,9 @@ from eager.core.stand_ins import Deferred, Sealed
 from eager.core.state import note_write
 from eager.core.tensor import Tensor
 from graphc import forking
-from graphc.capture.generated import Names
 from graphc.capture.program import Program
 from graphc.capture.sources import Captured, Effect, GradOf, GradsOf, History, MemoryOf
+from graphc.capture.state.words import Condition, Judged, slot_of
 from graphc.ir import Graph, Ref
 from graphc.ops.stand_in import StandIn
 from graphc.passes.packing import pack_state
@@ -216,15 +216,24 @@ class Packs:
         self.hidden = [pack.tensor for pack in packs]
         self._flags = [t._n is None for t in self.members]
 
-    def settled(self, names: Names) -> str:
+    def settled(self, name: Callable[[Any], str]) -> str:
         """The expression that is true if all members lie in the packs, and require grad as they did."""
         constant = [t for t, flag in zip(self.members, self._flags, strict=True) if flag]
         others = [t for t, flag in zip(self.members, self._flags, strict=True) if not flag]
         return (
-            f"{names.of(self._parts)} == [t._d for t in {names.of(self.members)}]"
-            f" and [t._n for t in {names.of(constant)}].count(None) == {len(constant)}"
-            f" and None not in [t._n for t in {names.of(others)}]"
+            f"{name(self._parts)} == [t._d for t in {name(self.members)}]"
+            f" and [t._n for t in {name(constant)}].count(None) == {len(constant)}"
+            f" and None not in [t._n for t in {name(others)}]"
         )
+
+    @property
+    def condition(self) -> Condition:
+        """That this is so."""
+        words = [slot_of(t, "_d", part) for t, part in zip(self.members, self._parts, strict=True)]
+        flags = zip(self.members, self._flags, strict=True)
+        words += [slot_of(t, "_n", None) if constant else slot_of(t, "_n") for t, constant in flags]
+        known = None if None in words else [word for found in words for word in found or ()]
+        return Judged(known, lambda name: f"not ({self.settled(name)})", bool)  # bool() is False
 
     def misfit(self) -> str:
         """Why the members cannot lie in the packs any more; "" if they can."""

@@ -55,12 +55,12 @@ def test_audit_of_a_sound_function():
 
 @pytest.mark.parametrize(("kind", "missed"), [(DictItem, "options.power changed"), (Cell, "factor changed")])
 def test_guard_that_is_lost(monkeypatch: pytest.MonkeyPatch, kind: type[Place], missed: str):
-    sound = environment.condition_lines
+    sound = environment.lines_by_words
 
     def without(places: Iterable[Place], *rest: Any) -> list[str]:
         return sound([p for p in places if not isinstance(p, kind)], *rest)
 
-    monkeypatch.setattr(environment, "condition_lines", without)
+    monkeypatch.setattr(environment, "lines_by_words", without)
     options, factor = SimpleNamespace(power=2), 3
     report = compare.audit(lambda x: x * options.power + factor, torch.tensor(1.0))
     assert bugs(report) == {missed}, str(report)

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 from graphc.capture.generated import Names
 from graphc.capture.number import Number
 from graphc.capture.state.append_only import append_only
 from graphc.capture.state.lifting import LiftedPlaces, Lifting
-from graphc.capture.state.places import Change, DictItem, Inside, Place, condition_lines
+from graphc.capture.state.places import Change, DictItem, Inside, Place, cheapest_first
 from graphc.capture.state.reachability import Reachability
+from graphc.capture.state.words import Condition, lines_by_words
 from graphc.capture.tree import Kept, leaves_of
 from graphc.ir import Symbol
 from graphc.ops.dims import has_dim
@@ -75,9 +76,9 @@ class Environment:
         names = Names()
         return names.bind("holds", ["def holds():", *self.lines(names, "return False"), " return True"])
 
-    def lines(self, names: Names, miss: str) -> list[str]:
-        """Statements that do `miss` unless `holds()`."""
-        return condition_lines(self._guarded, names, miss)
+    def lines(self, names: Names, miss: str, further: Sequence[Condition] = ()) -> list[str]:
+        """Statements that do `miss` unless `holds()`, and `further` conditions do."""
+        return lines_by_words([*cheapest_first(self._guarded), *further], names, miss)
 
     def start(self, tracer: Tracer) -> None:
         """The function is traced from now on."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from operator import is_
+from types import FunctionType
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from eager.core.tensor import Tensor
-from graphc.capture.generated import Names
 from graphc.capture.state.snapshots import MISSING, Elements, change, keep, refill, same
-
-_GONE = "(LookupError, AttributeError, ValueError, RuntimeError)"  # what reading raises where there is nothing now
-TOGETHER = 8  # places that one line of the test asks for: shorter code, which Python compiles faster
+from graphc.capture.state.words import Word, slot_of, version_of, version_of_class
+from graphc.ops import dtypes
 
 
 class Path(NamedTuple):
@@ -90,6 +89,11 @@ class Place:
         """Source of a condition that is true if the value may have changed; then `same` decides."""
         return f"{self.expression(name)} is not {name(self.before)}"
 
+    @property
+    def words(self) -> Sequence[Word] | None:
+        """The words of memory that change when the value does; None if there are none."""
+        return None
+
     def original(self) -> Any:
         """The value that was there."""
         return self.before
@@ -129,6 +133,10 @@ class DictItem(Place):
             return f"{name(self.owner)}.get({key}, {name(MISSING)})"
         return f"{name(self.owner)}[{key}]"
 
+    @property
+    def words(self) -> Sequence[Word] | None:
+        return version_of(self.owner) if isinstance(self.owner, dict) else None
+
     def quick(self, name: Callable[[Any], str]) -> str:
         if self.before is MISSING:
             key = repr(self.key) if isinstance(self.key, (str, int)) else name(self.key)
@@ -154,6 +162,11 @@ class Attribute(Place):
     def expression(self, name: Callable[[Any], str]) -> str:
         return f"{name(self.owner)}.{self.key}"
 
+    @property
+    def words(self) -> Sequence[Word] | None:
+        function = isinstance(self.owner, FunctionType)
+        return slot_of(self.owner, self.key, self.before) if function else None
+
     def quick(self, name: Callable[[Any], str]) -> str:
         if self.before is MISSING:
             return f"getattr({name(self.owner)}, {self.key!r}, {name(MISSING)}) is not {name(MISSING)}"
@@ -174,6 +187,10 @@ class ClassAttribute(Place):
             setattr(self.owner, self.key, value)
         elif self.key in vars(self.owner):
             delattr(self.owner, self.key)
+
+    @property
+    def words(self) -> Sequence[Word] | None:
+        return version_of_class(self.owner)
 
     def quick(self, name: Callable[[Any], str]) -> str:
         namespace = name(vars(self.owner))
@@ -200,6 +217,10 @@ class Cell(Place):
         elif self.read() is not MISSING:
             del self.owner.cell_contents
 
+    @property
+    def words(self) -> Sequence[Word] | None:
+        return None if self.before is MISSING else slot_of(self.owner, "cell_contents", self.before)
+
     def quick(self, name: Callable[[Any], str]) -> str:
         if self.before is MISSING:
             return "True"
@@ -215,6 +236,10 @@ class Reading(Place):
 
     __slots__ = ()
     cost = 1
+
+    @property
+    def words(self) -> Sequence[Word] | None:
+        return version_of(dtypes.__dict__) if self.owner is dtypes.default_float else None  # a global variable there
 
     def read(self) -> Any:
         return self.owner()
@@ -241,6 +266,10 @@ class RequiresGrad(Place):
             self.owner.requires_grad_()
         else:
             self.owner._n = None  # a history, too, that it has got since
+
+    @property
+    def words(self) -> Sequence[Word] | None:
+        return slot_of(self.owner, "_n") if self.before else slot_of(self.owner, "_n", None)
 
     def quick(self, name: Callable[[Any], str]) -> str:
         return f"{name(self.owner)}._n is {'None' if self.before else 'not None'}"
@@ -287,6 +316,10 @@ class Inside(Place):
             owner[...] = value
             return
         refill(owner, value)
+
+    @property
+    def words(self) -> Sequence[Word] | None:
+        return _version_with_order(self.owner)
 
     def quick(self, name: Callable[[Any], str]) -> str:
         owner = name(self.owner)
@@ -339,6 +372,10 @@ class Table(Place):
     def now(self) -> Any:
         return {name: value for name, value in self.owner.items() if name not in self.before}
 
+    @property
+    def words(self) -> Sequence[Word] | None:
+        return _version_with_order(self.owner) if self.ordered else version_of(self.owner)
+
     def quick(self, name: Callable[[Any], str]) -> str:
         if not self.before:
             return name(self.owner)
@@ -386,6 +423,10 @@ class Missing(Place):
             if name not in value:
                 del self.owner[name]
 
+    @property
+    def words(self) -> Sequence[Word] | None:
+        return version_of(self.owner)
+
     def quick(self, name: Callable[[Any], str]) -> str:
         return f"len({name(self.owner)}) != {self.size}"
 
@@ -393,23 +434,16 @@ class Missing(Place):
         return "; ".join(f"`{self.path.attribute(name).shown}` was added" for name in self.read())
 
 
-def _all_same(places: list[Place]) -> bool:
-    return all(place.same() for place in places)
+def _version_with_order(owner: Any) -> list[Word] | None:
+    """That of a dict, if the order of its keys is in it: that of an OrderedDict is beside it."""
+    beside = isinstance(owner, OrderedDict) and len(owner) > 1
+    return version_of(owner) if isinstance(owner, dict) and not beside else None
 
 
-def condition_lines(places: Iterable[Place], names: Names, miss: str) -> list[str]:
-    """Statements that do `miss` unless all places have the values that they had.
-
-    One identity test for each place. Where one of a few fails, `Place.same` decides.
-    """
+def cheapest_first(places: Iterable[Place]) -> list[Place]:
+    """In the order in which a test asks them."""
 
     def rank(place: Place) -> tuple[int, bool]:
         return place.cost, isinstance(place.before, (Tensor, type)) or callable(place.before)
 
-    lines: list[str] = []
-    ranked = sorted(places, key=rank)
-    for first in range(0, len(ranked), TOGETHER):
-        group = ranked[first : first + TOGETHER]
-        decide = names.of(functools.partial(_all_same, group))
-        lines.append(f"  if ({' or '.join(place.quick(names.of) for place in group)}) and not {decide}(): {miss}")
-    return [" try:", *lines, f" except {_GONE}: {miss}"] if lines else []
+    return sorted(places, key=rank)
