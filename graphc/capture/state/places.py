@@ -88,7 +88,12 @@ class Place:
 
     def quick(self, name: Callable[[Any], str]) -> str:
         """Source of a condition that is true if the value may have changed; then `same` decides."""
-        return f"{self.expression(name)} is not {name(self.before)}"
+        filled = self.filled(name) if self.before is MISSING else ""
+        return filled or f"{self.expression(name)} is not {name(self.before)}"
+
+    def filled(self, name: Callable[[Any], str]) -> str:
+        """The same for a place where there was nothing, unless `expression` tells that, too: then ""."""
+        return ""
 
     def original(self) -> Any:
         """The value that was there."""
@@ -124,16 +129,15 @@ class DictItem(Place):
             del self.owner[self.key]
 
     def expression(self, name: Callable[[Any], str]) -> str:
-        key = repr(self.key) if isinstance(self.key, (str, int)) else name(self.key)
         if hasattr(type(self.owner), "__missing__"):
-            return f"{name(self.owner)}.get({key}, {name(MISSING)})"
-        return f"{name(self.owner)}[{key}]"
+            return f"{name(self.owner)}.get({self._key(name)}, {name(MISSING)})"
+        return f"{name(self.owner)}[{self._key(name)}]"
 
-    def quick(self, name: Callable[[Any], str]) -> str:
-        if self.before is MISSING:
-            key = repr(self.key) if isinstance(self.key, (str, int)) else name(self.key)
-            return f"{key} in {name(self.owner)}"
-        return super().quick(name)
+    def filled(self, name: Callable[[Any], str]) -> str:
+        return f"{self._key(name)} in {name(self.owner)}"
+
+    def _key(self, name: Callable[[Any], str]) -> str:
+        return repr(self.key) if isinstance(self.key, (str, int)) else name(self.key)
 
 
 @final
@@ -154,10 +158,8 @@ class Attribute(Place):
     def expression(self, name: Callable[[Any], str]) -> str:
         return f"{name(self.owner)}.{self.key}"
 
-    def quick(self, name: Callable[[Any], str]) -> str:
-        if self.before is MISSING:
-            return f"getattr({name(self.owner)}, {self.key!r}, {name(MISSING)}) is not {name(MISSING)}"
-        return super().quick(name)
+    def filled(self, name: Callable[[Any], str]) -> str:
+        return f"getattr({name(self.owner)}, {self.key!r}, {name(MISSING)}) is not {name(MISSING)}"
 
 
 @final
@@ -175,11 +177,11 @@ class ClassAttribute(Place):
         elif self.key in vars(self.owner):
             delattr(self.owner, self.key)
 
-    def quick(self, name: Callable[[Any], str]) -> str:
-        namespace = name(vars(self.owner))
-        if self.before is MISSING:
-            return f"{self.key!r} in {namespace}"
-        return f"{namespace}[{self.key!r}] is not {name(self.before)}"
+    def expression(self, name: Callable[[Any], str]) -> str:
+        return f"{name(vars(self.owner))}[{self.key!r}]"
+
+    def filled(self, name: Callable[[Any], str]) -> str:
+        return f"{self.key!r} in {name(vars(self.owner))}"
 
 
 @final
@@ -200,10 +202,8 @@ class Cell(Place):
         elif self.read() is not MISSING:
             del self.owner.cell_contents
 
-    def quick(self, name: Callable[[Any], str]) -> str:
-        if self.before is MISSING:
-            return "True"
-        return super().quick(name)
+    def filled(self, name: Callable[[Any], str]) -> str:
+        return "True"
 
     def expression(self, name: Callable[[Any], str]) -> str:
         return f"{name(self.owner)}.cell_contents"
