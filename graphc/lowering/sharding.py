@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from graphc.lowering.program_devices import ProgramDevices
+from graphc.lowering.program_devices import ProgramDevices, lying
 from graphc.lowering.stages import setting
 from graphc.ops.aval import Aval
 from graphc.sharding.layout import Layout
@@ -101,10 +101,7 @@ class MeshDevices(ProgramDevices):
 
     def put(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """See `ProgramDevices`: those that lie there already are not touched."""
-        placed = [
-            a if wanted is None or getattr(a, "sharding", None) == wanted else jax.device_put(a, wanted)
-            for a, wanted in zip(arrays, self.inputs, strict=False)
-        ]
+        placed = lying(arrays, self.inputs)
         if not self._seen:
             self._seen = [getattr(a, "sharding", None) for a in placed]
         return placed
