@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ def with_slopes(function: Callable[..., Any], slopes: Callable[..., Sequence[Any
     @kernel.defjvp
     def _(primals: Any, tangents: Any) -> Any:
         r = kernel(*primals)
-        return r, functools.reduce(operator.add, map(operator.mul, tangents, slopes(*primals, r)))
+        parts = [t * s for t, s in zip(tangents, slopes(*primals, r), strict=True)]
+        return r, functools.reduce(lambda a, b: a + b, parts)
 
     return kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -80,15 +81,7 @@ def log_ndtr(x: Any) -> Any:
     return jnp.where(low, tail, log1p(-special.erfc(jnp.where(low, 0, x) * math.sqrt(0.5)) / 2))
 
 
-def igamma(a: Any, x: Any) -> Any:
-    return _incomplete_gamma(special.gammainc, a, x, 0)
-
-
-def igammac(a: Any, x: Any) -> Any:
-    return _incomplete_gamma(special.gammaincc, a, x, 1)
-
-
-def _incomplete_gamma(function: Any, a: Any, x: Any, at_zero: int) -> Any:
+def _incomplete_gamma(function: Any, at_zero: int, a: Any, x: Any) -> Any:
     # JAX has nan where a is 0, and anything where it is infinite
     at_0, at_infinity = (a == 0) & (x > 0), jnp.isposinf(a) & (x >= 0) & (x < jnp.inf)
     plain = (a != 0) & ~jnp.isposinf(a)
@@ -142,8 +135,8 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     "atanh": atanh,
     "digamma": digamma,
     "i0": i0,
-    "igamma": igamma,
-    "igammac": igammac,
+    "igamma": functools.partial(_incomplete_gamma, special.gammainc, 0),
+    "igammac": functools.partial(_incomplete_gamma, special.gammaincc, 1),
     "log1p": log1p,
     "nextafter": nextafter,
     "sinc": sinc,
