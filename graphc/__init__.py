@@ -48,39 +48,9 @@ _WHERE = {
     "set_logs": "graphc.logs",
     "torch_names": "graphc.running.torch_names",
 }
-# pyright: reportUnsupportedDunderAll=false
-__all__ = [
-    "Graph",
-    "Node",
-    "assume",
-    "codegen",
-    "compile",
-    "cond",
-    "explain",
-    "export",
-    "fori_loop",
-    "gradients",
-    "load",
-    "lower",
-    "map",
-    "mechanisms",
-    "memory",
-    "microbatched",
-    "optimize",
-    "plan",
-    "record",
-    "scan",
-    "set_logs",
-    "shard",
-    "simulate",
-    "stablehlo",
-    "steps",
-    "switch",
-    "to_graphdef",
-    "torch_names",
-    "trace",
-    "while_loop",
-]
+# `from graphc import *` leaves out those of the classic static style, and switches
+_BY_NAME_ONLY = ("Session", "disable", "enable", "function", "placeholder")
+__all__ = sorted(_WHERE.keys() - _BY_NAME_ONLY)  # pyright: ignore[reportUnsupportedDunderAll]
 
 __getattr__, __dir__ = lazy(__name__, _WHERE, ("errors", "ops"))
 

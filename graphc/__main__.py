@@ -16,7 +16,7 @@ from graphc.errors import GraphcError
 
 
 class Command(NamedTuple):
-    """A command: its help, and where it is done."""
+    """A command: its help, and where it is done: in a module of `graphc.commands`, or in one beside that."""
 
     help: str
     module: str
@@ -26,7 +26,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "run": Command("run a PyTorch program, unchanged, over eager", "running", "add_run", "run"),
-    "launch": Command("start the processes of a job, and watch them", "launching", "add_launch", "run"),
+    "launch": Command("start the processes of a job, and watch them", ".launch.options", "add_options", "run_options"),
     "show": Command("print a saved graph as text", "graphs", "add_show", "show"),
     "export": Command("write a saved graph in another format", "graphs", "add_export", "export"),
     "optimize": Command("optimize a graph or function, and say what was done", "optimizing", "add_explain", "optimize"),
@@ -58,7 +58,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     for name, command in COMMANDS.items():
         added = commands.add_parser(name, help=command.help, description=command.help)
         if name == asked:
-            getattr(importlib.import_module(f"graphc.commands.{command.module}"), command.add)(added)
+            getattr(importlib.import_module(f".{command.module}", "graphc.commands"), command.add)(added)
     for name, text in OF_COMPARE.items():
         commands.add_parser(name, help=text, description=text, add_help=False)
     return parser
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser(asked).parse_args(arguments)
     command = COMMANDS[given.command]
     try:
-        return getattr(importlib.import_module(f"graphc.commands.{command.module}"), command.run)(given)
+        return getattr(importlib.import_module(f".{command.module}", "graphc.commands"), command.run)(given)
     except BrokenPipeError:  # the reader has seen enough; what is left must not be flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -48,12 +48,42 @@ class Lifted:
     kind: type | None
 
 
-@final
 @dataclass(frozen=True)
-class GradOf:
-    """An input, or an effect, that is the `.grad` of the tensor behind another source."""
+class Of:
+    """What is of the tensor behind another source. Equal to another that is the same of the same."""
 
     of: Argument | Captured | Lifted
+
+
+@final
+class GradOf(Of):
+    """An input, or an effect: its `.grad`."""
+
+
+@final
+class DataOf(Of):
+    """An effect: it shows other memory from now on, its own staying as it is."""
+
+
+@final
+class MemoryOf(Of):
+    """An input: the whole memory, as a vector, that it shows a part of."""
+
+
+@final
+@dataclass(frozen=True)
+class LeafFlag(Of):
+    """An effect: it is a leaf, which requires grad from now on, or (no `flag`) not any more."""
+
+    flag: bool
+
+
+@final
+@dataclass(frozen=True)
+class PastOf(Of):
+    """An effect: a gradient that goes on into the history that it has."""
+
+    keep: bool
 
 
 @final
@@ -62,40 +92,6 @@ class GradsOf:
     """An effect: new gradients of several tensors, side by side in one array; `give(array)` hands them out."""
 
     give: Callable[[Any], None]
-
-
-@final
-@dataclass(frozen=True)
-class DataOf:
-    """An effect: the tensor behind another source shows other memory from now on, its own staying as it is."""
-
-    of: Argument | Captured | Lifted
-
-
-@final
-@dataclass(frozen=True)
-class LeafFlag:
-    """An effect: the tensor behind another source, a leaf, requires grad from now on, or (no `flag`) not any more."""
-
-    of: Argument
-    flag: bool
-
-
-@final
-@dataclass(frozen=True)
-class PastOf:
-    """An effect: a gradient that goes on into the history that the tensor behind another source has."""
-
-    of: Argument | Captured | Lifted
-    keep: bool
-
-
-@final
-@dataclass(frozen=True)
-class MemoryOf:
-    """An input that is the whole memory, as a vector, that the tensor behind another source shows a part of."""
-
-    of: Argument | Captured | Lifted
 
 
 @final

@@ -77,6 +77,11 @@ def job_of(given: argparse.Namespace) -> Job:
     )  # fmt: skip
 
 
+def run_options(given: argparse.Namespace) -> int:
+    """Run the job that the options ask for. Returns its exit status."""
+    return run(job_of(given))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit status: that of the process that failed first, 128 + n for a signal."""
     parser = argparse.ArgumentParser(prog="graphc.launch", description=DESCRIPTION)

@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from graphc.lowering.slopes import with_slopes
 from graphc.ops.spec import MANY
 
 
@@ -123,16 +123,7 @@ def _periodic(vectors: Callable[[Any], Any], other: Callable[[Any], Any], slope:
         within = ~(lax.abs(x) > x.dtype.type(_PRECISIONS[x.dtype].largest)) | jnp.isinf(x)
         return lax.cond(within.all(), vectors, other, x)
 
-    @jax.custom_jvp
-    def kernel(x: Any) -> Any:
-        return _on_cpu(x, here, other)
-
-    @kernel.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
-        r = kernel(*primals)
-        return r, tangents[0] * slope(*primals, r)
-
-    return kernel
+    return with_slopes(lambda x: _on_cpu(x, here, other), lambda x, r: (slope(x, r),))
 
 
 sin = _periodic(functools.partial(_turned, 0), jnp.sin, lambda x, r: cos(x))
@@ -170,18 +161,8 @@ def _angle(y: Any, x: Any) -> Any:
 
 
 def _inverse(vectors: Callable[..., Any], other: Callable[..., Any], slope: Callable[..., Any]) -> Any:
-    """`other`, by `vectors` on the CPU. slope(*operands, result): the derivatives."""
-
-    @jax.custom_jvp
-    def kernel(*operands: Any) -> Any:
-        return _on_cpu(operands[0], vectors, other, *operands[1:])
-
-    @kernel.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
-        r = kernel(*primals)
-        return r, sum(t * s for t, s in zip(tangents, slope(*primals), strict=True))
-
-    return kernel
+    """`other`, by `vectors` on the CPU. slope(*operands): the derivatives."""
+    return with_slopes(lambda x, *more: _on_cpu(x, vectors, other, *more), lambda *given: slope(*given[:-1]))
 
 
 def _opposite(x: Any) -> Any:

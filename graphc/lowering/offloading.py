@@ -8,7 +8,7 @@ from typing import Any, final
 import jax
 from jax.sharding import SingleDeviceSharding
 
-from graphc.lowering.program_devices import Offload, ProgramDevices
+from graphc.lowering.program_devices import Offload, ProgramDevices, lying
 from graphc.ops.aval import Aval
 
 HOST = "pinned_host"
@@ -52,9 +52,7 @@ class HostMemoryDevice(ProgramDevices):
 
     def put(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """See `ProgramDevices`: those that lie there already are not touched."""
-        wanted = self._each(len(arrays), self.offload.inputs)
-        return [a if getattr(a, "sharding", None) == s else jax.device_put(a, s)
-                for a, s in zip(arrays, wanted, strict=True)]  # fmt: skip
+        return lying(arrays, self._each(len(arrays), self.offload.inputs))
 
     def structs(self, avals: Sequence[Aval]) -> list[Any]:
         """See `ProgramDevices`."""

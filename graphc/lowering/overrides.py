@@ -69,23 +69,10 @@ def _choice(better: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return kernel
 
 
+_MODULES = (angles, barriers, bits, collectives, control, draws, matrices, orders, remainders, scans, scattering,
+            sharding, sorting, sparse, special, strided)  # fmt: skip
 OVERRIDES: dict[str, Callable[..., Any]] = {
-    **angles.OVERRIDES,
-    **barriers.OVERRIDES,
-    **bits.OVERRIDES,
-    **collectives.OVERRIDES,
-    **control.OVERRIDES,
-    **draws.OVERRIDES,
-    **matrices.OVERRIDES,
-    **orders.OVERRIDES,
-    **remainders.OVERRIDES,
-    **scans.OVERRIDES,
-    **scattering.OVERRIDES,
-    **sharding.OVERRIDES,
-    **sorting.OVERRIDES,
-    **sparse.OVERRIDES,
-    **special.OVERRIDES,
-    **strided.OVERRIDES,
+    **{name: kernel for module in _MODULES for name, kernel in module.OVERRIDES.items()},
     "cast": cast,
     "complex": lambda real, imag: lax.complex(*jnp.broadcast_arrays(real, imag)),
     "view_as_complex": view_as_complex,

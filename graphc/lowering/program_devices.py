@@ -26,6 +26,12 @@ class Offload(NamedTuple):
     outputs: frozenset[int]
 
 
+def lying(arrays: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
+    """`arrays` as they are to lie, by JAX's shardings; None: anywhere. Those that lie so already are not touched."""
+    pairs = zip(arrays, wanted, strict=False)
+    return [a if s is None or getattr(a, "sharding", None) == s else jax.device_put(a, s) for a, s in pairs]
+
+
 NOTHING = Offload(frozenset(), frozenset())
 
 

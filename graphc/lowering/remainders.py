@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from graphc.lowering.slopes import with_slopes
 from graphc.ops.spec import MANY
 
 _FOUND = (np.dtype(np.float32), np.dtype(np.float64))
@@ -38,8 +38,7 @@ def _less(size: Any, by: Any) -> Any:
     return jnp.where(r >= by, r - by, r)
 
 
-@jax.custom_jvp
-def _fmod(x: Any, y: Any) -> Any:
+def _by_vectors(x: Any, y: Any) -> Any:
     def here(x: Any, y: Any) -> Any:
         r, exact = _rest(x, y)
         return lax.cond(exact, lambda r, x, y: r, lambda r, x, y: jnp.fmod(x, y), r, x, y)
@@ -47,10 +46,7 @@ def _fmod(x: Any, y: Any) -> Any:
     return lax.platform_dependent(x, y, cpu=here, default=jnp.fmod)
 
 
-@_fmod.defjvp
-def _(primals: Any, tangents: Any) -> Any:
-    x, y = primals
-    return _fmod(x, y), tangents[0] - tangents[1] * jnp.trunc(x / y)
+_fmod = with_slopes(_by_vectors, lambda x, y, r: (1, -jnp.trunc(x / y)))
 
 
 def fmod(x: Any, y: Any) -> Any:

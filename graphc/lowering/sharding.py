@@ -13,7 +13,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from graphc.lowering import spanning
 from graphc.lowering.processes import current
-from graphc.lowering.program_devices import ProgramDevices
+from graphc.lowering.program_devices import ProgramDevices, lying
 from graphc.lowering.stages import setting
 from graphc.ops.aval import Aval
 from graphc.sharding.layout import Layout
@@ -126,10 +126,7 @@ class MeshDevices(ProgramDevices):
         if self.mesh.is_multi_process:
             spanning.same_everywhere(self.mesh, [a for a in arrays if not spanning.spans(a)])
             arrays = [a if w is None else _spread(a, w) for a, w in zip(arrays, self.inputs, strict=False)]
-        placed = [
-            a if wanted is None or getattr(a, "sharding", None) == wanted else jax.device_put(a, wanted)
-            for a, wanted in zip(arrays, self.inputs, strict=False)
-        ]
+        placed = lying(arrays, self.inputs)
         if not self._seen:
             self._seen = [getattr(a, "sharding", None) for a in placed]
         return placed

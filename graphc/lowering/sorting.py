@@ -16,22 +16,6 @@ from graphc.ops.sorting import bisect
 FEW = 16
 
 
-def max_dim(x: Any, axis: int, keepdims: bool) -> tuple[Any, Any]:
-    return _extreme(x, axis, keepdims, largest=True)
-
-
-def min_dim(x: Any, axis: int, keepdims: bool) -> tuple[Any, Any]:
-    return _extreme(x, axis, keepdims, largest=False)
-
-
-def argmax(x: Any, axis: int, keepdims: bool) -> Any:
-    return _arg(x, axis, keepdims, largest=True)
-
-
-def argmin(x: Any, axis: int, keepdims: bool) -> Any:
-    return _arg(x, axis, keepdims, largest=False)
-
-
 def _arg(x: Any, axis: int, keepdims: bool, largest: bool) -> Any:
     if not x.ndim:
         return jnp.zeros((), "int64")
@@ -108,4 +92,8 @@ def _scatter_prod_jvp(axis: int, primals: Any, tangents: Any) -> Any:
     return jax.jvp(lambda x, src: by_slices(x, primals[1], src), primals[::2], tangents[::2])
 
 
-OVERRIDES = {f.__name__: f for f in (argmax, argmin, max_dim, min_dim, scatter_reduce, searchsorted)}
+OVERRIDES = {
+    "argmax": functools.partial(_arg, largest=True), "argmin": functools.partial(_arg, largest=False),
+    "max_dim": functools.partial(_extreme, largest=True), "min_dim": functools.partial(_extreme, largest=False),
+    "scatter_reduce": scatter_reduce, "searchsorted": searchsorted,
+}  # fmt: skip

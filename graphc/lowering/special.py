@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from jax.scipy import special
 
 from graphc.lowering.callbacks import on_host
+from graphc.lowering.slopes import with_slopes
 from graphc.lowering.zeros import unsigned
 from graphc.ops.bessel import ON_HOST
 from graphc.ops.spec import Op
@@ -51,15 +53,7 @@ def entr(x: Any) -> Any:
     return jnp.where(x == 0, unsigned(r), r)
 
 
-@jax.custom_jvp
-def i0(x: Any) -> Any:
-    return special.i0(x)
-
-
-@i0.defjvp
-def _(primals: Any, tangents: Any) -> Any:
-    # JAX's is exp(|x|) at 0
-    return i0(*primals), tangents[0] * i1(*primals)
+i0 = with_slopes(special.i0, lambda x, r: (i1(x),))  # JAX's derivative is exp(|x|) at 0
 
 
 def i1(x: Any) -> Any:
@@ -87,15 +81,7 @@ def log_ndtr(x: Any) -> Any:
     return jnp.where(low, tail, log1p(-special.erfc(jnp.where(low, 0, x) * math.sqrt(0.5)) / 2))
 
 
-def igamma(a: Any, x: Any) -> Any:
-    return _incomplete_gamma(special.gammainc, a, x, 0)
-
-
-def igammac(a: Any, x: Any) -> Any:
-    return _incomplete_gamma(special.gammaincc, a, x, 1)
-
-
-def _incomplete_gamma(function: Any, a: Any, x: Any, at_zero: int) -> Any:
+def _incomplete_gamma(function: Any, at_zero: int, a: Any, x: Any) -> Any:
     # JAX has nan where a is 0, and anything where it is infinite
     at_0, at_infinity = (a == 0) & (x > 0), jnp.isposinf(a) & (x >= 0) & (x < jnp.inf)
     plain = (a != 0) & ~jnp.isposinf(a)
@@ -149,8 +135,8 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     "atanh": atanh,
     "digamma": digamma,
     "i0": i0,
-    "igamma": igamma,
-    "igammac": igammac,
+    "igamma": functools.partial(_incomplete_gamma, special.gammainc, 0),
+    "igammac": functools.partial(_incomplete_gamma, special.gammaincc, 1),
     "log1p": log1p,
     "nextafter": nextafter,
     "sinc": sinc,

@@ -75,9 +75,11 @@ def codegen(graph: Graph) -> str:
         if node.op.traits & Trait.COMMUNICATES:
             raise GraphError(NOT_ALONE.format(op=node.op.name, where=node.where or "?"))
     source = Source(graph, PROGRAM)
-    name = _entry_name(graph)
+    name, inputs = _entry_name(graph), zip(graph.input_names, graph.input_avals(), strict=True)
     bundle = Bundle((*_OWN, *source.scope, name))
-    values = [_global(bundle, name, value) for name, value in source.scope.items() if _is_read(name, source.text)]
+    values = [
+        _global(bundle, name, value) for name, value in source.scope.items() if re.search(rf"\b{name}\b", source.text)
+    ]
     errors = [node.check.failure(node.params, node.where) for node in source.checked if node.check is not None]
     failures = [f"    ({bundle.name_of(type(error), 'error')}, {str(error)!r})," for error in errors]
     result = _result(bundle, graph.result, [f"outputs[{k}]" for k in range(len(graph.outputs))])
@@ -91,7 +93,7 @@ def codegen(graph: Graph) -> str:
         source.text,
         "",
         f"{COMPILED} = jax.jit({PROGRAM}, keep_unused=True)",
-        "INPUTS = [" + "".join(f"\n    {_row(n, a)}," for n, a in _signature(graph)) + "\n]",
+        "INPUTS = [" + "".join(f"\n    {_row(*row)}," for row in inputs) + "\n]",
         *(["FAILURES = [", *failures, "]"] if failures else []),
         "",
         "",
@@ -113,10 +115,6 @@ def codegen(graph: Graph) -> str:
 def _entry_name(graph: Graph) -> str:
     reserved = graph.name in {*_OWN, *_LOCAL, "lax", *dir(builtins)}
     return f"{graph.name}_" if reserved else graph.name
-
-
-def _signature(graph: Graph) -> list[tuple[str, Aval]]:
-    return list(zip(graph.input_names, graph.input_avals(), strict=True))
 
 
 def _row(name: str, aval: Aval) -> str:
@@ -146,10 +144,6 @@ def _entry(graph: Graph, checked: bool, result: str) -> list[str]:
             "        raise error(message)",
         ]
     return [*lines, "    jax.block_until_ready(outputs)", f"    return {result}", ""]
-
-
-def _is_read(name: str, text: str) -> bool:
-    return re.search(rf"\b{name}\b", text) is not None
 
 
 def _global(bundle: Bundle, name: str, value: Any) -> str:

@@ -53,26 +53,10 @@ for _name, _operator in {"bitwise_and": "and_", "bitwise_or": "or_", "bitwise_xo
         traits=Trait.COMMUTATIVE,
         ref=f"operator.{_operator}",
     )
-op(
-    "bitwise_left_shift",
-    "input other",
-    doc="The bits of `input`, `other` places up.",
-    impl="left_shift",
-    cpu_name="lshift_cpu",
-    rule=shift,
-    ref=Each(scalars.moved_bits(True)),
-    domain=(0, 4),
-)
-op(
-    "bitwise_right_shift",
-    "input other",
-    doc="The bits of `input`, `other` places down.",
-    impl="right_shift",
-    cpu_name="rshift_cpu",
-    rule=shift,
-    ref=Each(scalars.moved_bits(False)),
-    domain=(0, 4),
-)
+for _side, _where in (("left", "up"), ("right", "down")):
+    op(f"bitwise_{_side}_shift", "input other", doc=f"The bits of `input`, `other` places {_where}.",
+       impl=f"{_side}_shift", cpu_name=f"{_side[0]}shift_cpu", rule=shift, domain=(0, 4),
+       ref=Each(scalars.moved_bits(_side == "left")))  # fmt: skip
 op(
     "bitwise_not",
     "input",

@@ -237,6 +237,23 @@ class Dim:
     def __round__(self, digits: Any = None) -> Any:
         return _applied("round", self) if digits is None else _applied("round", self, digits)
 
+    def _binary(self, name: str, other: Any, reflected: bool = False) -> Any:
+        if type(other) is Dim or type(other) in (int, float, bool):
+            return _applied(name, other, self) if reflected else _applied(name, self, other)
+        if isinstance(other, (complex, np.generic)):
+            value = self._sizes.take(self)
+            return OPERATIONS[name](*((other, value) if reflected else (value, other)))
+        return NotImplemented
+
+    def _compared(self, name: str, other: Any) -> Any:
+        if self is other:
+            return RELATIONS[name](0, 0)
+        if type(other) is Dim or type(other) in (int, float, bool):
+            return self._sizes.decide(name, self, other)
+        if isinstance(other, (complex, np.generic)):
+            return RELATIONS[name](self._sizes.take(self), other)
+        return NotImplemented
+
 
 def is_dim(x: Any) -> bool:
     """Whether `x` is a Dim."""
@@ -266,61 +283,17 @@ def _applied(name: str, *operands: Any) -> Any:
     return Dim(sizes, form, hint) if isinstance(short(form), Polynomial) else hint
 
 
-def _install() -> None:
-    names = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
-             "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^"}  # fmt: skip
-    for method, name in names.items():
-        setattr(Dim, f"__{method}__", _binary(name, False))
-        setattr(Dim, f"__r{method}__", _binary(name, True))
-    for method, name in (("neg", "neg"), ("abs", "abs"), ("floor", "floor"), ("ceil", "ceil"), ("trunc", "trunc")):
-        setattr(Dim, f"__{method}__", _unary(name))
-    for method, name in (("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
-        setattr(Dim, f"__{method}__", _comparison(name))
-    for method in ("index", "int", "float", "complex", "invert"):
-        setattr(Dim, f"__{method}__", _taking(f"__{method}__"))
-
-
-def _binary(name: str, reflected: bool) -> Callable[[Dim, Any], Any]:
-    def method(self: Dim, other: Any) -> Any:
-        if type(other) is Dim or type(other) in (int, float, bool):
-            return _applied(name, other, self) if reflected else _applied(name, self, other)
-        if isinstance(other, (complex, np.generic)):
-            value = self._sizes.take(self)
-            return OPERATIONS[name](*((other, value) if reflected else (value, other)))
-        return NotImplemented
-
-    return method
-
-
-def _unary(name: str) -> Callable[[Dim], Any]:
-    return lambda self: _applied(name, self)
-
-
-def _comparison(name: str) -> Callable[[Dim, Any], Any]:
-    def method(self: Dim, other: Any) -> Any:
-        if self is other:
-            return RELATIONS[name](0, 0)
-        if type(other) is Dim or type(other) in (int, float, bool):
-            return self._sizes.decide(name, self, other)
-        if isinstance(other, (complex, np.generic)):
-            return RELATIONS[name](self._sizes.take(self), other)
-        return NotImplemented
-
-    return method
-
-
-def _taking(method: str) -> Callable[..., Any]:
-    """A method that needs the number itself."""
-    return lambda self, *args: _method(self._sizes.take(self), method)(*args)
-
-
-def _method(value: Any, method: str) -> Callable[..., Any]:
-    if method == "__complex__":
-        return lambda: complex(value)
-    return getattr(value, method)
-
-
-_install()
+for _method, _name in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+                       "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^"}.items():  # fmt: skip
+    setattr(Dim, f"__{_method}__", functools.partialmethod(Dim._binary, _name))
+    setattr(Dim, f"__r{_method}__", functools.partialmethod(Dim._binary, _name, reflected=True))
+for _name in ("neg", "abs", "floor", "ceil", "trunc"):
+    setattr(Dim, f"__{_name}__", lambda self, name=_name: _applied(name, self))
+for _method, _name in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
+    setattr(Dim, f"__{_method}__", functools.partialmethod(Dim._compared, _name))
+for _method, _take in {"index": operator.index, "int": int, "float": float, "complex": complex,
+                       "invert": operator.invert}.items():  # fmt: skip
+    setattr(Dim, f"__{_method}__", lambda self, take=_take: take(self._sizes.take(self)))
 
 
 # --- what the rest of graphc and eager asks

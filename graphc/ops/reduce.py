@@ -184,36 +184,18 @@ prod = op(
     traits=Trait.HOLOMORPHIC,
     vjp=dict(input=_prod_vjp),
 )
-amax = op("amax", "input", parts=parts.REDUCTION, params=OVER, impl="max", rule=reduce_nonempty, samples=_REDUCTIONS,
-          cpu_name="max_values_cpu", traits=Trait.ORDERS | Trait.MOVES,
-          ref=rows.reduced(rows.extreme, better=scalars.larger), nearest=either_zero,
-          slopes=dict(input=rows.backward(rows.extreme_slope, largest=True)),
-          vjp=dict(input=_extremum_vjp))  # fmt: skip
-amin = op("amin", "input", parts=parts.REDUCTION, params=OVER, impl="min", rule=reduce_nonempty, samples=_REDUCTIONS,
-          cpu_name="min_values_cpu", traits=Trait.ORDERS | Trait.MOVES,
-          ref=rows.reduced(rows.extreme, better=scalars.smaller), nearest=either_zero,
-          slopes=dict(input=rows.backward(rows.extreme_slope, largest=False)),
-          vjp=dict(input=_extremum_vjp))  # fmt: skip
-any = op(
-    "any",
-    "input",
-    parts=parts.REDUCTION,
-    params=OVER,
-    impl="any",
-    rule=reduce_bool,
-    samples=_REDUCTIONS,
-    ref=rows.reduced(lambda row: builtins.any(row)),
-)
-all = op(
-    "all",
-    "input",
-    parts=parts.REDUCTION,
-    params=OVER,
-    impl="all",
-    rule=reduce_bool,
-    samples=_REDUCTIONS,
-    ref=rows.reduced(lambda row: builtins.all(row)),
-)
+amax, amin = (
+    op(f"a{name}", "input", parts=parts.REDUCTION, params=OVER, impl=name, rule=reduce_nonempty, samples=_REDUCTIONS,
+       cpu_name=f"{name}_values_cpu", traits=Trait.ORDERS | Trait.MOVES, nearest=either_zero,
+       ref=rows.reduced(rows.extreme, better=better),
+       slopes=dict(input=rows.backward(rows.extreme_slope, largest=name == "max")), vjp=dict(input=_extremum_vjp))
+    for name, better in (("max", scalars.larger), ("min", scalars.smaller))
+)  # fmt: skip
+any, all = (
+    op(name, "input", parts=parts.REDUCTION, params=OVER, impl=name, rule=reduce_bool, samples=_REDUCTIONS,
+       ref=rows.reduced(among))
+    for name, among in (("any", builtins.any), ("all", builtins.all))
+)  # fmt: skip
 
 
 def _first_extreme(reducer: str):
@@ -224,14 +206,12 @@ def _first_extreme(reducer: str):
 
 
 _ARG_SAMPLES = tuple(Sample(*s.inputs, **s.params, keepdims=k) for s in _ROWS for k in (False, True))
-argmax = op("argmax", "input", parts=parts.REDUCTION,
-            params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmax"), rule=arg_reduce,
-            samples=_ARG_SAMPLES, traits=Trait.ORDERS,
-            ref=rows.reduced(rows.place_of_extreme, largest=True))  # fmt: skip
-argmin = op("argmin", "input", parts=parts.REDUCTION,
-            params={"axis": 0, "keepdims": False}, impl=_first_extreme("argmin"), rule=arg_reduce,
-            samples=_ARG_SAMPLES, traits=Trait.ORDERS,
-            ref=rows.reduced(rows.place_of_extreme, largest=False))  # fmt: skip
+argmax, argmin = (
+    op(name, "input", parts=parts.REDUCTION, params={"axis": 0, "keepdims": False}, impl=_first_extreme(name),
+       rule=arg_reduce, samples=_ARG_SAMPLES, traits=Trait.ORDERS,
+       ref=rows.reduced(rows.place_of_extreme, largest=name == "argmax"))
+    for name in ("argmax", "argmin")
+)  # fmt: skip
 
 
 def _max_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, Aval]:
@@ -331,33 +311,14 @@ dot_along = op(
     ref=lambda x, y, axis: rows.reduced(rows.total)(x * y, (axis,), True),
     vjp=dict(input=lambda F, g, other: g * other, other=lambda F, g, input: g * input),
 )  # fmt: skip
-softmax = op(
-    "softmax",
-    "input",
-    image=(0, 1),
-    parts=parts.ROWS,
-    params=ALONG,
-    impl=_softmax,
-    numpy=shares.softmax,
-    rule=same_float,
-    rounding=Rounding(6.0),
-    samples=_ROWS,
-    ref=rows.scanned(rows.shares),
-    vjp=dict(input=lambda F, g, r, axis: r * (g - F.dot_along(g, r, axis=axis))),
-)
-log_softmax = op(
-    "log_softmax",
-    "input",
-    parts=parts.ROWS,
-    params=ALONG,
-    impl=_log_softmax,
-    numpy=shares.log_softmax,
-    rule=same_float,
-    rounding=Rounding(6.0),
-    samples=_ROWS,
-    ref=rows.scanned(rows.log_shares),
-    vjp=dict(input=lambda F, g, r, axis: g - F.exp(r) * F.sum(g, axis=(axis,), keepdims=True)),
-)
+_SHARES: Any = dict(parts=parts.ROWS, params=ALONG, rule=same_float, rounding=Rounding(6.0), samples=_ROWS)
+softmax = op("softmax", "input", **_SHARES, image=(0, 1), impl=_softmax, numpy=shares.softmax,
+             ref=rows.scanned(rows.shares),
+             vjp=dict(input=lambda F, g, r, axis: r * (g - F.dot_along(g, r, axis=axis))))  # fmt: skip
+log_softmax = op("log_softmax", "input", **_SHARES, impl=_log_softmax, numpy=shares.log_softmax,
+                 ref=rows.scanned(rows.log_shares),
+                 vjp=dict(input=lambda F, g, r, axis: g - F.exp(r) * F.sum(
+                     g, axis=(axis,), keepdims=True)))  # fmt: skip
 logsumexp = op("logsumexp", "input", parts=parts.REDUCTION,
                params=OVER, impl=_logsumexp, rule=reduce_float, samples=_REDUCTIONS,
                ref=rows.reduced(rows.log_of_sum), traits=Trait.HOLOMORPHIC,

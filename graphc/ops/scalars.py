@@ -72,26 +72,23 @@ def _fraction(x: Any) -> Any:
     return Fraction(x)
 
 
-def remainder(x: Any, y: Any) -> Any:
-    """x - y floor(x / y): it has the sign of y, a zero that of x."""
-    if isinstance(y, float):
-        if x != x or y != y or not y or math.isinf(x):
-            return NAN
-        if math.isinf(y):
-            return x if not x or (x < 0) == (y < 0) else y
-    exact = _fraction(x) - _fraction(y) * _whole_quotient(x, y, math.floor)
-    return type(x)(exact) if exact or not isinstance(x, float) else math.copysign(0.0, x)
+def _remains(rounded: Callable[[Any], int], beyond: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """x - y rounded(x / y), where a zero has the sign of x. beyond: what it is where y is infinite"""
+
+    def remains(x: Any, y: Any) -> Any:
+        if isinstance(y, float):
+            if x != x or y != y or not y or math.isinf(x):
+                return NAN
+            if math.isinf(y):
+                return beyond(x, y)
+        exact = _fraction(x) - _fraction(y) * _whole_quotient(x, y, rounded)
+        return type(x)(exact) if exact or not isinstance(x, float) else math.copysign(0.0, x)
+
+    return remains
 
 
-def truncated_remainder(x: Any, y: Any) -> Any:
-    """x - y trunc(x / y): it has the sign of x."""
-    if isinstance(y, float):
-        if x != x or y != y or not y or math.isinf(x):
-            return NAN
-        if math.isinf(y):
-            return x
-    exact = _fraction(x) - _fraction(y) * _whole_quotient(x, y, math.trunc)
-    return type(x)(exact) if exact or not isinstance(x, float) else math.copysign(0.0, x)
+remainder = _remains(math.floor, lambda x, y: x if not x or (x < 0) == (y < 0) else y)
+truncated_remainder = _remains(math.trunc, lambda x, y: x)
 
 
 def floor_divide(x: Any, y: Any) -> Any:

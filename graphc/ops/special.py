@@ -118,26 +118,11 @@ frexp_exponent = op("frexp_exponent", "input", impl=lambda xp, x: xp.frexp(x)[1]
 # --- whole numbers
 
 
-gcd = op(
-    "gcd",
-    "input other",
-    doc="The greatest common divisor.",
-    impl="gcd",
-    rule=counting,
-    traits=COMMUTATIVE,
-    ref=Each(math.gcd),
-    domain=(-30, 30),
-)
-lcm = op(
-    "lcm",
-    "input other",
-    doc="The least common multiple.",
-    impl="lcm",
-    rule=counting,
-    traits=COMMUTATIVE,
-    ref=Each(math.lcm),
-    domain=(-30, 30),
-)
+gcd, lcm = (
+    op(name, "input other", doc=f"The {what}.", impl=name, rule=counting, traits=COMMUTATIVE,
+       ref=Each(getattr(math, name)), domain=(-30, 30))
+    for name, what in (("gcd", "greatest common divisor"), ("lcm", "least common multiple"))
+)  # fmt: skip
 
 # --- sizes and logarithms of sums
 

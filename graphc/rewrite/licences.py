@@ -27,7 +27,6 @@ SPECIAL = (*MODERATE, np.inf, -np.inf, np.nan, 1e-40, -1e-45, TINY, 1e-20, 1e20,
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 0.7, -3.0)
 EXTREME = (1e-45, 1e-30, 1e30, np.inf, -np.inf, np.nan)
 ROUNDS = 24  # of random arrays, of each kind
-ROUNDED_ONCE = 1.0  # ULP
 WORSE = 16  # times the error of the left side, that the right side may make
 ULPS = 64  # of the largest number at hand, likewise: sums of a few
 
@@ -155,11 +154,6 @@ def _examples(rule: RewriteRule) -> Iterator[tuple[Mapping[str, Any], bool]]:
             yield {**given, **new}, all(v in NUMBERS for v in values)
 
 
-def is_free(rule: RewriteRule) -> bool:
-    """Whether the condition of `rule` holds whatever numbers its operands hold, but for constants."""
-    return sides(rule, next(_examples(rule))[0]) is not None
-
-
 def constants_of(pattern: Pattern) -> dict[str, None]:
     """The variables that stand for one number, in order."""
     found: dict[str, None] = {}
@@ -267,17 +261,6 @@ def _run(graph: Graph, fill: Fill) -> list[np.ndarray] | None:
     except (RuntimeError, ArithmeticError, IndexError, ValueError):
         return None
     return [np.asarray(values[id]) for id in graph.outputs]
-
-
-def is_decided(graph: Graph) -> bool:
-    """Whether a graph rounds as IEEE 754 says, each element by itself, on every machine: no sums, no functions."""
-    for node in graph.operations():
-        if node.op.nearest is not None:  # several results are right
-            return False
-        ulps = node.op.rounding.at([graph.nodes[i].type for i in node.inputs], node.params)
-        if node.inputs and not node.op.view and (ulps is None or ulps > ROUNDED_ONCE):
-            return False
-    return True
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -87,7 +87,12 @@ class Place:
 
     def quick(self, name: Callable[[Any], str]) -> str:
         """Source of a condition that is true if the value may have changed; then `same` decides."""
-        return f"{self.expression(name)} is not {name(self.before)}"
+        filled = self.filled(name) if self.before is MISSING else ""
+        return filled or f"{self.expression(name)} is not {name(self.before)}"
+
+    def filled(self, name: Callable[[Any], str]) -> str:
+        """The same for a place where there was nothing, unless `expression` tells that, too: then ""."""
+        return ""
 
     @property
     def words(self) -> Sequence[Word] | None:
@@ -128,20 +133,19 @@ class DictItem(Place):
             del self.owner[self.key]
 
     def expression(self, name: Callable[[Any], str]) -> str:
-        key = repr(self.key) if isinstance(self.key, (str, int)) else name(self.key)
         if hasattr(type(self.owner), "__missing__"):
-            return f"{name(self.owner)}.get({key}, {name(MISSING)})"
-        return f"{name(self.owner)}[{key}]"
+            return f"{name(self.owner)}.get({self._key(name)}, {name(MISSING)})"
+        return f"{name(self.owner)}[{self._key(name)}]"
 
     @property
     def words(self) -> Sequence[Word] | None:
         return version_of(self.owner) if isinstance(self.owner, dict) else None
 
-    def quick(self, name: Callable[[Any], str]) -> str:
-        if self.before is MISSING:
-            key = repr(self.key) if isinstance(self.key, (str, int)) else name(self.key)
-            return f"{key} in {name(self.owner)}"
-        return super().quick(name)
+    def filled(self, name: Callable[[Any], str]) -> str:
+        return f"{self._key(name)} in {name(self.owner)}"
+
+    def _key(self, name: Callable[[Any], str]) -> str:
+        return repr(self.key) if isinstance(self.key, (str, int)) else name(self.key)
 
 
 @final
@@ -167,10 +171,8 @@ class Attribute(Place):
         function = isinstance(self.owner, FunctionType)
         return slot_of(self.owner, self.key, self.before) if function else None
 
-    def quick(self, name: Callable[[Any], str]) -> str:
-        if self.before is MISSING:
-            return f"getattr({name(self.owner)}, {self.key!r}, {name(MISSING)}) is not {name(MISSING)}"
-        return super().quick(name)
+    def filled(self, name: Callable[[Any], str]) -> str:
+        return f"getattr({name(self.owner)}, {self.key!r}, {name(MISSING)}) is not {name(MISSING)}"
 
 
 @final
@@ -192,11 +194,11 @@ class ClassAttribute(Place):
     def words(self) -> Sequence[Word] | None:
         return version_of_class(self.owner)
 
-    def quick(self, name: Callable[[Any], str]) -> str:
-        namespace = name(vars(self.owner))
-        if self.before is MISSING:
-            return f"{self.key!r} in {namespace}"
-        return f"{namespace}[{self.key!r}] is not {name(self.before)}"
+    def expression(self, name: Callable[[Any], str]) -> str:
+        return f"{name(vars(self.owner))}[{self.key!r}]"
+
+    def filled(self, name: Callable[[Any], str]) -> str:
+        return f"{self.key!r} in {name(vars(self.owner))}"
 
 
 @final
@@ -221,10 +223,8 @@ class Cell(Place):
     def words(self) -> Sequence[Word] | None:
         return None if self.before is MISSING else slot_of(self.owner, "cell_contents", self.before)
 
-    def quick(self, name: Callable[[Any], str]) -> str:
-        if self.before is MISSING:
-            return "True"
-        return super().quick(name)
+    def filled(self, name: Callable[[Any], str]) -> str:
+        return "True"
 
     def expression(self, name: Callable[[Any], str]) -> str:
         return f"{name(self.owner)}.cell_contents"

@@ -9,18 +9,7 @@ from typing import Any, final
 from eager.core.stand_ins import Deferred
 from eager.core.tensor import Tensor
 from graphc.capture.program import Program
-from graphc.capture.sources import (
-    Argument,
-    Captured,
-    DataOf,
-    GradOf,
-    LeafFlag,
-    Lifted,
-    MemoryOf,
-    Owner,
-    PastOf,
-    Source,
-)
+from graphc.capture.sources import Argument, Captured, GradOf, Lifted, MemoryOf, Of, Owner, Source
 from graphc.capture.storage.inputs import memory_of, relation
 
 
@@ -115,4 +104,4 @@ def written_by(program: Program) -> set[Any]:
 
 def owner_of(source: Any) -> Any:
     """The tensor that a source, or an effect, is about."""
-    return owner_of(source.of) if isinstance(source, (DataOf, GradOf, LeafFlag, MemoryOf, PastOf)) else source
+    return owner_of(source.of) if isinstance(source, Of) else source
