@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from eager.core.tensor import Tensor
 from eager.engine import inplace
 from eager.engine.language import E
 from eager.functional import inplace_shapes
+from eager.functional.checking import raise_better
 from eager.functional.naming import signature_of
 from eager.functional.output_dtypes import IN_DTYPE_OF_OUT, VARIED, check_dtype
 from eager.functional.overlaps import check_overlap
@@ -106,7 +106,7 @@ def store(value: Tensor, out: Tensor, warn: bool = True) -> None:
     old, new = tuple(out._d.shape), tuple(value._d.shape)
     if old != new:
         if warn and 0 not in old:
-            warnings.warn(RESIZED.format(old=list(old), new=list(new)), UserWarning, stacklevel=5)
+            warn(RESIZED.format(old=list(old), new=list(new)))
         inplace_shapes.resize_(out, new)
     if category(value._dtype()) > category(out._dtype()):
         value = E.cast(value, dtype=out._dtype())
@@ -124,9 +124,12 @@ def with_out(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def wrapper(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is None:
-            return function(*args, **kwargs)
-        return into(out, name, function, *args, **kwargs)
+        try:
+            if out is None:
+                return function(*args, **kwargs)
+            return into(out, name, function, *args, **kwargs)
+        except Exception as error:
+            raise_better(error, name, function, args, kwargs)
 
     wrapper.__signature__ = signature_of(function, out=True)  # type: ignore[attr-defined]
     return wrapper

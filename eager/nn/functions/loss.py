@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from eager.core import operands
 from eager.core.interpreter import on_arrays
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
@@ -115,7 +115,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
     """target * (log(target) - input), `input` in log space. As `torch.nn.functional.kl_div` (with "batchmean")."""
     reduction = chosen_reduction(size_average, reduce, reduction)
     if reduction == "mean":
-        warnings.warn(KL_MEAN, UserWarning, stacklevel=2)
+        warn(KL_MEAN)
     return divergence(input, target, reduction, log_target)
 
 
