@@ -7,7 +7,7 @@ import warnings
 
 always = [False]  # whether they are given each time: `torch.set_warn_always`
 _given: set[str] = set()
-_PACKAGES = ("eager", "graphc", "compare", "")  # "" is that of generated code
+_PACKAGES = ("eager", "graphc", "compare")
 
 
 def warn(text: str, kind: type[Warning] = UserWarning) -> None:

@@ -17,7 +17,8 @@ from eager.core.dtypes import type_name
 from eager.core.tensor import Tensor
 
 WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
-SAID = re.compile(r"[\w.]+\(\)(:| received| takes| got| missing) |expected ")  # PyTorch's words
+SAID = re.compile(r"[\w.]+\(\)(:| received| takes| got| missing) ")  # PyTorch's words
+INSIDE = re.compile(r"[\w.<>]*<locals>\.\w+\(\)")  # the name of a function that another one has made
 # arguments that are an int or several, in all functions that have them
 INTS = frozenset("size stride kernel_size s pad padding dilation split_sizes output_size dims normalized_shape".split())
 
@@ -48,6 +49,18 @@ KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
+# functions that PyTorch writes in Python, by the attribute that each asks of its first argument
+OF_PYTHON = {
+    name: attribute
+    for attribute, names in {
+        "abs": "softsign", "layout": "norm", "norm": "normalize", "requires_grad": "lobpcg",
+        "shape": "pca_lowrank svd_lowrank", "sigmoid": "sigmoid", "size": "instance_norm", "tanh": "tanh tanhshrink",
+        "dim": "dropout1d dropout2d dropout3d glu interpolate softmin upsample upsample_bilinear upsample_nearest",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+
+
 class Wanted(NamedTuple):
     """What a function wants as one of its arguments."""
 
@@ -56,11 +69,13 @@ class Wanted(NamedTuple):
     optional: bool
     position: int | None  # None if it is given by name only
 
-    def error(self, name: str, value: Any, by_name: bool, method: bool) -> TypeError | None:
+    def error(self, name: str, value: Any, by_name: bool, method: bool) -> Exception | None:
         """PyTorch's error if `value` is not of the kind."""
         fits, wanted = KINDS[self.kind]
         if (value is None and self.optional) or fits(value):
             return None
+        if self.position == 0 and name in OF_PYTHON and not method:
+            return AttributeError(f"'{type(value).__name__}' object has no attribute '{OF_PYTHON[name]}'")
         position = self.position
         at = "" if position is None or by_name else f" (position {position + (not method)})"
         kind = type_name(value)
@@ -86,13 +101,14 @@ def wanted_of(function: Callable[..., Any]) -> tuple[Wanted, ...]:
 
 
 def wrong_argument(name: str, function: Callable[..., Any], values: Sequence[Any], named: Mapping[str, Any],
-                   method: bool = False) -> TypeError | None:  # fmt: skip
+                   method: bool = False) -> Exception | None:  # fmt: skip
     """PyTorch's error for the first argument of `function`, the public `name`, that is of a wrong kind."""
-    return _first_wrong(wanted_of(function), name, values, named, method)
+    wanted = wanted_of(function)
+    return _first_wrong(wanted[:1] if name in OF_PYTHON else wanted, name, values, named, method)
 
 
 def _first_wrong(wanted: Sequence[Wanted], name: str, values: Sequence[Any], named: Mapping[str, Any],
-                 method: bool) -> TypeError | None:  # fmt: skip
+                 method: bool) -> Exception | None:  # fmt: skip
     for each in wanted:
         by_name = each.argument in named
         if by_name:
@@ -109,9 +125,11 @@ def _first_wrong(wanted: Sequence[Wanted], name: str, values: Sequence[Any], nam
 def raise_better(error: Exception, name: str, function: Callable[..., Any], values: Sequence[Any],
                  named: Mapping[str, Any], method: bool = False) -> NoReturn:  # fmt: skip
     """Raise PyTorch's error for an argument of a wrong kind, or else `error`, which the call raised."""
-    said = isinstance(error, TypeError) and SAID.match(str(error)) is not None
+    said = isinstance(error, TypeError) and SAID.match(str(error)) is not None and name not in OF_PYTHON
     if not said and (wrong := wrong_argument(name, function, values, named, method)) is not None:
         raise wrong from None
+    if isinstance(error, TypeError) and INSIDE.match(str(error)):
+        raise TypeError(INSIDE.sub(f"{name}()", str(error))) from None
     raise error
 
 

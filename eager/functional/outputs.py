@@ -11,6 +11,7 @@ from eager.core.dtypes import type_name
 from eager.core.grad_mode import no_grad
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine import inplace
 from eager.engine.language import E
 from eager.functional import inplace_shapes
@@ -101,11 +102,11 @@ def tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:
             yield from tensors_in(value)
 
 
-def store(value: Tensor, out: Tensor, warn: bool = True) -> None:
+def store(value: Tensor, out: Tensor, quiet: bool = False) -> None:
     """Write `value` into `out`, resized if it has another shape, in whatever dtype `out` has."""
     old, new = tuple(out._d.shape), tuple(value._d.shape)
     if old != new:
-        if warn and 0 not in old:
+        if not quiet and 0 not in old:
             warn(RESIZED.format(old=list(old), new=list(new)))
         inplace_shapes.resize_(out, new)
     if category(value._dtype()) > category(out._dtype()):

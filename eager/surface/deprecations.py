@@ -41,11 +41,13 @@ DEPRECATED = {
 
 # modules whose functions are asked what was wrong in a call; others are called so often that they do it themselves
 ASKED = frozenset(
-    "functional.calculus functional.copies functional.counting functional.distances functional.elementwise "
-    "functional.grids functional.histograms functional.quantiles functional.rearranging functional.regions "
-    "functional.sorting functional.strides functional.symbolic linalg.lowrank linalg.named nn.functional "
-    "nn.functions.operators nn.modules.operators rng.fills rng.functions rng.rejection signal.spectral "
-    "sparse.construction sparse.conversion sparse.reductions surface.placement".split()
+    "functional.calculus functional.copies functional.counting functional.creation.empty_permuted "
+    "functional.creation.empty_strided functional.creation.eye functional.creation.scalar_tensor "
+    "functional.distances functional.elementwise functional.grids functional.histograms functional.lines.range "
+    "functional.quantiles functional.rearranging functional.regions functional.sorting functional.strides "
+    "functional.symbolic linalg.lowrank linalg.named nn.functional nn.functions.operators nn.modules.operators "
+    "rng.fills rng.functions rng.rejection signal.spectral sparse.construction sparse.conversion sparse.reductions "
+    "surface.placement".split()
 )
 
 
@@ -56,8 +58,8 @@ def offered(name: str, where: tuple[str, str], method: bool = False) -> Callable
     """
     function = found(*where)
     taking = with_other_names(name, function, method)
-    if taking is function and where[0] in ASKED:
-        taking = checking(name, function, method)
+    if where[0] in ASKED or ".".join(where) in ASKED:
+        taking = checking(name, taking, method)
     if name not in DEPRECATED:
         return taking
 

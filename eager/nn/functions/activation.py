@@ -64,6 +64,8 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def relu_(input: Tensor) -> Tensor:
     """`relu` in place. As `torch.nn.functional.relu_`."""
+    if not isinstance(input, Tensor):
+        raise operands.not_a_tensor(input)
     return input.relu_()  # type: ignore[attr-defined]
 
 

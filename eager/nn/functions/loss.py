@@ -161,8 +161,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
                       reduction: str = "mean") -> Tensor:  # fmt: skip
     """(log(var) + (input - target)^2 / var) / 2, with var at least `eps`. As in PyTorch."""
     shape = tuple(shape_of(input, "gaussian_nll_loss"))
-    if isinstance(var, (int, float)):
-        if var < 0:
+    if not isinstance(var, Tensor):
+        if var < 0:  # Python's TypeError if it is no number
             raise ValueError("var has negative entry/entries")
         var = E.full(shape=shape, value=var, dtype=input._dtype())
     elif on_arrays(var) and bool(np.any(var._array() < 0)):
