@@ -394,5 +394,5 @@ def remove(module: Any, name: str) -> Any:
 
 def is_pruned(module: Any) -> bool:
     """Whether some weight here or below is pruned."""
-    hooks = (hook.function for each in module.modules() for hook in each._forward_pre_hooks.values())
+    hooks = (hook for each in module.modules() for hook in each._forward_pre_hooks.values())
     return any(isinstance(hook, BasePruningMethod) for hook in hooks)

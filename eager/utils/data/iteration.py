@@ -34,7 +34,7 @@ TOO_LONG_WITH_WORKERS = (
 )
 
 
-class Pass(Iterator[Any]):
+class _SingleProcessDataLoaderIter(Iterator[Any]):
     """The batches of one pass, without workers.
 
     place  where to begin, if it resumes one of another process
@@ -95,7 +95,7 @@ def _pinned(member: Any) -> Any:
     return member.pin_memory() if hasattr(member, "pin_memory") else member
 
 
-class WorkerPass(Pass):
+class _MultiProcessingDataLoaderIter(_SingleProcessDataLoaderIter):
     """The batches of one pass, fetched ahead by worker processes.
 
     Tasks are numbered in the order of the sampler and go round the workers; batches are given out in that order
