@@ -69,6 +69,7 @@ FUNCTIONS = {
     "functional.elementwise": "isin polygamma",
     "functional.calculus": "cumulative_trapezoid gradient trapezoid trapz=trapezoid",
     "functional.distances": "cdist",
+    "functional.quantization": "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine",
     "functional.copies": "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy permute_copy select_copy "
     "slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy "
     "unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy",
