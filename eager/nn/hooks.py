@@ -8,6 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, final
 
+from eager.core.shown import ShownObject
+
 _ids = itertools.count()
 
 
@@ -59,7 +61,7 @@ def calls(*tables: Mapping[int, Callable[..., Any]]) -> list[Hook]:
 
 
 @final
-class RemovableHandle:
+class RemovableHandle(ShownObject):
     """Removes a hook: by `remove()`, or at the end of a `with` block."""
 
     def __init__(self, table: HookTable):

@@ -23,8 +23,8 @@ from graphc.ops.rules import C_NAMES, SHORT_NAMES, torch_name
 
 NOT_COMPLEX = (
     "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for "
-    "all inputs, and return_complex=False will raise an error.\nNote: you can still call torch.view_as_real on the complex "
-    "output to recover the old return format."
+    "all inputs, and return_complex=False will raise an error.\nNote: you can still call torch.view_as_real on the "
+    "complex output to recover the old return format."
 )
 NO_WINDOW = (
     "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other "

@@ -231,5 +231,5 @@ MISSING_METHODS = (
 SUBMODULES = frozenset(
     "_C __config__ _dynamo _higher_order_ops _tensor_str accelerator amp autograd backends compiler cpu cuda "
     "distributed distributions fft func fx hub jit library linalg masked mps multiprocessing nn onnx optim overrides "
-    "profiler random return_types signal sparse special testing types utils version xpu".split()
+    "profiler random return_types serialization signal sparse special testing types utils version xpu".split()
 )  # fmt: skip

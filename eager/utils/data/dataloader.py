@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from eager.core.devices import accelerator
 from eager.core.runtime import devices
+from eager.core.shown import ShownObject
 from eager.rng.generator import Generator
 from eager.utils.data.collate import default_collate, default_convert
 from eager.utils.data.dataset import Dataset, IterableDataset
@@ -43,7 +44,7 @@ class _Forever(Sampler[None]):
         return repeat(None)
 
 
-class DataLoader(Generic[T]):
+class DataLoader(ShownObject, Generic[T]):
     """Iterates over `dataset` in batches. As `torch.utils.data.DataLoader`.
 
     For a seed, the samples come in PyTorch's order. Each pass draws a base seed from `generator` (the default one);

@@ -17,6 +17,7 @@ from typing import Any
 from eager.core.devices import accelerator
 from eager.core.pytree import tree_map
 from eager.core.runtime import devices
+from eager.core.shown import ShownObject
 from eager.utils.data.fetch import Recipe
 from eager.utils.data.resuming import Place, Progress, begin_at, start_of
 from eager.utils.data.sampler import drawn_seed
@@ -34,7 +35,7 @@ TOO_LONG_WITH_WORKERS = (
 )
 
 
-class _SingleProcessDataLoaderIter(Iterator[Any]):
+class _SingleProcessDataLoaderIter(ShownObject, Iterator[Any]):
     """The batches of one pass, without workers.
 
     place  where to begin, if it resumes one of another process
