@@ -35,7 +35,7 @@ def _rounded(x: Tensor, scale: Tensor, zero_point: Any, quant_min: int, quant_ma
 
 
 def fake_quantize_per_tensor_affine(
-    input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int
+    input: Tensor, scale: float | Tensor, zero_point: int | Tensor, quant_min: int, quant_max: int
 ) -> Tensor:
     """`input` rounded to `scale` * (integer - `zero_point`), with integers from `quant_min` to `quant_max`.
 
