@@ -34,7 +34,7 @@ def _int(value: Any) -> bool:
 
 
 def _ints(value: Any) -> bool:
-    return _int(value) or (isinstance(value, Sequence) and not isinstance(value, str) and all(map(_int, value)))
+    return _int(value) or (isinstance(value, Sequence) and not isinstance(value, str) and all(map(_ints, value)))
 
 
 # what an annotation begins with -> (whether a value fits, PyTorch's name of the kind)

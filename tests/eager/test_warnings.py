@@ -35,10 +35,12 @@ ONCE = {
     "t.ones(2).copy_(t.ones(2, dtype=t.complex64))": "Casting complex values to real discards the imaginary part",
     "t.ones(2).__setitem__(0, t.tensor(1j))": "Casting complex values to real discards the imaginary part",
     "t.stft(t.ones(16), 4, window=t.ones(4), return_complex=False)": "stft with return_complex=False is",
+    "t.where(t.ones(2).byte(), 1.0, 0.0)": "where received a uint8 condition tensor. This behavior is deprecated",
     "t.ones(2).storage()": "TypedStorage is deprecated. It will be removed in the future",
     "t.set_default_tensor_type(t.FloatTensor)": "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1",
 }
 EACH_TIME = {
+    "t.ones(2)[t.ones(2).byte()]": "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool",
     "F.kl_div(t.ones(2), t.ones(2))": "reduction: 'mean' divides the total loss by both the batch size and the support",
     "F.mse_loss(t.ones(3, 1), t.ones(3))": "Using a target size (torch.Size([3])) that is different to the input size",
     "F.l1_loss(t.ones(3, 1), t.ones(3))": "Using a target size (torch.Size([3])) that is different to the input size",
