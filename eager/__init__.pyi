@@ -8,7 +8,7 @@ when it is first asked for.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, random as random, return_types as return_types, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
+from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, random as random, return_types as return_types, serialization as serialization, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
 from eager._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass, PyTorchFileReader as PyTorchFileReader
 from eager.amp.autocast_mode import autocast as autocast
 from eager.amp.grad_scaler import GradScaler as GradScaler
@@ -43,22 +43,22 @@ HalfTensor: type[Tensor]
 IntTensor: type[Tensor]
 LongTensor: type[Tensor]
 ShortTensor: type[Tensor]
-def abs(input: Tensor, out: Tensor | None = None) -> Tensor:
+def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of a complex number, its modulus."""
 
 def abs_(input: Tensor) -> Tensor:
     """`input.abs_(...)`. In-place form of `abs`. As `torch.abs_`."""
 
-def absolute(input: Tensor, out: Tensor | None = None) -> Tensor:
+def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of a complex number, its modulus."""
 
-def acos(input: Tensor, out: Tensor | None = None) -> Tensor:
+def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine, in [0, pi]."""
 
 def acos_(input: Tensor) -> Tensor:
     """`input.acos_(...)`. In-place form of `acos`. As `torch.acos_`."""
 
-def acosh(input: Tensor, out: Tensor | None = None) -> Tensor:
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine."""
 
 def acosh_(input: Tensor) -> Tensor:
@@ -143,40 +143,40 @@ def arange(end: Number, *, out: Tensor | None = None, dtype: dtype | None = None
 @overload
 def arange(start: Number, end: Number, step: Number = 1, *, out: Tensor | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 
-def arccos(input: Tensor, out: Tensor | None = None) -> Tensor:
+def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine, in [0, pi]."""
 
 def arccos_(input: Tensor) -> Tensor:
     """`input.arccos_(...)`. In-place form of `acos`. As `torch.arccos_`."""
 
-def arccosh(input: Tensor, out: Tensor | None = None) -> Tensor:
+def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine."""
 
 def arccosh_(input: Tensor) -> Tensor:
     """`input.arccosh_(...)`. In-place form of `acosh`. As `torch.arccosh_`."""
 
-def arcsin(input: Tensor, out: Tensor | None = None) -> Tensor:
+def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine, in [-pi/2, pi/2]."""
 
 def arcsin_(input: Tensor) -> Tensor:
     """`input.arcsin_(...)`. In-place form of `asin`. As `torch.arcsin_`."""
 
-def arcsinh(input: Tensor, out: Tensor | None = None) -> Tensor:
+def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine."""
 
 def arcsinh_(input: Tensor) -> Tensor:
     """`input.arcsinh_(...)`. In-place form of `asinh`. As `torch.arcsinh_`."""
 
-def arctan(input: Tensor, out: Tensor | None = None) -> Tensor:
+def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent, in [-pi/2, pi/2]."""
 
-def arctan2(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (other, input), in [-pi, pi]."""
 
 def arctan_(input: Tensor) -> Tensor:
     """`input.arctan_(...)`. In-place form of `atan`. As `torch.arctan_`."""
 
-def arctanh(input: Tensor, out: Tensor | None = None) -> Tensor:
+def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent."""
 
 def arctanh_(input: Tensor) -> Tensor:
@@ -223,34 +223,34 @@ def asarray(obj: Any, *, dtype: dtype | None = None, device: Device = None, copy
     Memory is shared where dtype and kind allow it, unless `copy`; ValueError if it must be and `copy` is False.
     """
 
-def asin(input: Tensor, out: Tensor | None = None) -> Tensor:
+def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine, in [-pi/2, pi/2]."""
 
 def asin_(input: Tensor) -> Tensor:
     """`input.asin_(...)`. In-place form of `asin`. As `torch.asin_`."""
 
-def asinh(input: Tensor, out: Tensor | None = None) -> Tensor:
+def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine."""
 
 def asinh_(input: Tensor) -> Tensor:
     """`input.asinh_(...)`. In-place form of `asinh`. As `torch.asinh_`."""
 
-def at_least(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def at_least(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input, at least `other`."""
 
-def at_most(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def at_most(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input, at most `other`."""
 
-def atan(input: Tensor, out: Tensor | None = None) -> Tensor:
+def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent, in [-pi/2, pi/2]."""
 
-def atan2(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (other, input), in [-pi, pi]."""
 
 def atan_(input: Tensor) -> Tensor:
     """`input.atan_(...)`. In-place form of `atan`. As `torch.atan_`."""
 
-def atanh(input: Tensor, out: Tensor | None = None) -> Tensor:
+def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent."""
 
 def atanh_(input: Tensor) -> Tensor:
@@ -320,22 +320,22 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """How many of `count` trials, each of probability `prob`, succeed. As `torch.binomial`."""
 
-def bitwise_and(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def bitwise_and(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input and other, bit by bit."""
 
-def bitwise_left_shift(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def bitwise_left_shift(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """The bits of `input`, `other` places up."""
 
-def bitwise_not(input: Tensor, out: Tensor | None = None) -> Tensor:
+def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each bit inverted; of bools, the logical not."""
 
-def bitwise_or(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def bitwise_or(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input or other, bit by bit."""
 
-def bitwise_right_shift(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def bitwise_right_shift(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """The bits of `input`, `other` places down."""
 
-def bitwise_xor(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def bitwise_xor(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input xor other, bit by bit."""
 
 def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
@@ -379,7 +379,7 @@ def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str | None = 'u
     """
 
 cdouble: dtype
-def ceil(input: Tensor, out: Tensor | None = None) -> Tensor:
+def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each number as a whole one, rounded up."""
 
 def ceil_(input: Tensor) -> Tensor:
@@ -533,19 +533,19 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], transposed: _bool, output_padding: _int | Sequence[_int], groups: _int) -> Tensor:
     """A convolution of as many dims as `weight` has, or its transpose. As `torch.convolution`."""
 
-def copysign(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def copysign(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """|input| with the sign of `other`."""
 
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables (rows) over observations (columns). As `torch.corrcoef`."""
 
-def cos(input: Tensor, out: Tensor | None = None) -> Tensor:
+def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The cosine of radians."""
 
 def cos_(input: Tensor) -> Tensor:
     """`input.cos_(...)`. In-place form of `cos`. As `torch.cos_`."""
 
-def cosh(input: Tensor, out: Tensor | None = None) -> Tensor:
+def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine."""
 
 def cosh_(input: Tensor) -> Tensor:
@@ -631,7 +631,7 @@ def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = No
     RuntimeError for a negative n, a 0-d tensor, or a `prepend` or `append` of other sizes.
     """
 
-def digamma(input: Tensor, out: Tensor | None = None) -> Tensor:
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of the logarithm of the gamma function."""
 
 def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
@@ -701,31 +701,31 @@ def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dty
 def empty_strided(size: Sequence[_int], stride: _int | Sequence[_int], *, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Memory that is not set to anything, with the given steps between elements. As `torch.empty_strided`."""
 
-def eq(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def eq(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Whether input == other."""
 
 def equal(input: Tensor, other: Tensor) -> _bool:
     """Whether the two have the same shape and elements. As `torch.equal`."""
 
-def erf(input: Tensor, out: Tensor | None = None) -> Tensor:
+def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function."""
 
 def erf_(input: Tensor) -> Tensor:
     """`input.erf_(...)`. In-place form of `erf`. As `torch.erf_`."""
 
-def erfc(input: Tensor, out: Tensor | None = None) -> Tensor:
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 - erf(input)."""
 
 def erfc_(input: Tensor) -> Tensor:
     """`input.erfc_(...)`. In-place form of `erfc`. As `torch.erfc_`."""
 
-def erfinv(input: Tensor, out: Tensor | None = None) -> Tensor:
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of the error function."""
 
-def exp(input: Tensor, out: Tensor | None = None) -> Tensor:
+def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e to the power `input`."""
 
-def exp2(input: Tensor, out: Tensor | None = None) -> Tensor:
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 to the power `input`."""
 
 def exp2_(input: Tensor) -> Tensor:
@@ -737,7 +737,7 @@ def exp_(input: Tensor) -> Tensor:
 def expand_copy(input: Tensor, size: Sequence[_int], *, implicit: _bool = False, out: Tensor | None = None) -> Tensor:
     """A copy of what `expand` shows. As `torch.expand_copy`."""
 
-def expm1(input: Tensor, out: Tensor | None = None) -> Tensor:
+def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(input) - 1, exact near 0."""
 
 def expm1_(input: Tensor) -> Tensor:
@@ -745,6 +745,19 @@ def expm1_(input: Tensor) -> Tensor:
 
 def eye(n: _int, m: _int | None = None, *, out: Tensor | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Ones on the diagonal of an (n, m) matrix of zeros. As `torch.eye`."""
+
+def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> Tensor:
+    """As `fake_quantize_per_tensor_affine`, with a scale and a zero point (C,) for each place along `axis` (of size C).
+
+    As `torch.fake_quantize_per_channel_affine`.
+    """
+
+def fake_quantize_per_tensor_affine(input: Tensor, scale: _float | Tensor, zero_point: _int | Tensor, quant_min: _int, quant_max: _int) -> Tensor:
+    """`input` rounded to `scale` * (integer - `zero_point`), with integers from `quant_min` to `quant_max`.
+
+    scale, zero_point: numbers, or tensors of one element. RuntimeError if the bounds are the wrong way round, or do
+    not hold the zero point. As `torch.fake_quantize_per_tensor_affine`.
+    """
 
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """See `nn.functional`. As `torch.feature_alpha_dropout`."""
@@ -764,7 +777,7 @@ def fill(input: Tensor, value: Tensor | Number | _complex) -> Tensor:
 def fill_(input: Tensor, value: Tensor | Number | _complex) -> Tensor:
     """`input.fill_(...)`. Set every element to `value`, a number or a 0-d tensor. As `torch.Tensor.fill_`. As `torch.fill_`."""
 
-def fix(input: Tensor, out: Tensor | None = None) -> Tensor:
+def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each number as a whole one, rounded towards 0."""
 
 def fix_(input: Tensor) -> Tensor:
@@ -797,13 +810,13 @@ float8_e8m0fnu: dtype
 def float_power(input: Tensor | Number | _complex, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input ** exponent, computed in float64 or complex128. As `torch.float_power`."""
 
-def floor(input: Tensor, out: Tensor | None = None) -> Tensor:
+def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each number as a whole one, rounded down."""
 
 def floor_(input: Tensor) -> Tensor:
     """`input.floor_(...)`. In-place form of `floor`. As `torch.floor_`."""
 
-def floor_divide(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def floor_divide(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input / other, rounded down."""
 
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -812,7 +825,7 @@ def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """As `minimum`, but a number wins over nan. As `torch.fmin`."""
 
-def fmod(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def fmod(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input modulo other, with the sign of `input`."""
 
 def fork_rng(devices: Iterable[Any] | None = None, enabled: _bool = True, **ignored: Any) -> AbstractContextManager[None]:
@@ -854,13 +867,13 @@ def full_like(input: Tensor, fill_value: Tensor | Number | _complex, *, dtype: d
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """result[i][j] = input[index[i][j]][j] for dim 0, and so on. As `torch.gather`. RuntimeError out of bounds."""
 
-def gcd(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The greatest common divisor."""
 
 def gcd_(input: Tensor, other: Tensor) -> Tensor:
     """`input.gcd_(...)`. In-place form of `gcd`. As `torch.gcd_`."""
 
-def ge(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def ge(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Whether input >= other."""
 
 def geqrf(input: Tensor, *, out: Tensor | None = None) -> return_types.geqrf:
@@ -918,10 +931,10 @@ def gradient(input: Tensor, *, spacing: Number | Sequence[Number | Tensor] | Ten
     `edge_order` other than 1 and 2, too few samples, or another number of spacings than dims.
     """
 
-def greater(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def greater(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Whether input > other."""
 
-def greater_equal(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def greater_equal(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Whether input >= other."""
 
 def grid_sampler(input: Tensor, grid_: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
@@ -942,7 +955,7 @@ def gru(input: Tensor, *arguments: Any) -> tuple[Tensor, Tensor]:
 def gru_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of the layer. As `torch.gru_cell`."""
 
-def gt(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def gt(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Whether input > other."""
 
 half: dtype
@@ -952,10 +965,10 @@ def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 
 def hann_window(window_length: _int, periodic: _bool = True, *, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """(1 - cos(2 pi n / N)) / 2. As `torch.hann_window`."""
 
-def hard_least(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def hard_least(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input, at least `other`."""
 
-def hard_most(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def hard_most(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input, at most `other`."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
@@ -996,10 +1009,10 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along the second dim, vectors along their only one. As `torch.hstack`."""
 
-def hypot(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sqrt(input**2 + other**2), without overflow."""
 
-def i0(input: Tensor, out: Tensor | None = None) -> Tensor:
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
 
 def i0_(input: Tensor) -> Tensor:
@@ -1053,7 +1066,7 @@ int16: dtype
 int32: dtype
 int64: dtype
 int8: dtype
-def integer_pow(input: Tensor | Number | _complex, exponent: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def integer_pow(input: Tensor | Number | _complex, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input to the power of a whole number."""
 
 def inverse(A: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1125,16 +1138,16 @@ def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1
     RuntimeError for different dtypes and for negative tolerances.
     """
 
-def isfinite(input: Tensor, out: Tensor | None = None) -> Tensor:
+def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is neither inf, -inf nor nan."""
 
 def isin(elements: Tensor | Number | _complex, test_elements: Tensor | Number | _complex, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> Tensor:
     """Whether each of `elements` is among `test_elements`; one of the two may be a number. As `torch.isin`."""
 
-def isinf(input: Tensor, out: Tensor | None = None) -> Tensor:
+def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is inf or -inf."""
 
-def isnan(input: Tensor, out: Tensor | None = None) -> Tensor:
+def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is nan."""
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1164,7 +1177,7 @@ def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, 
 def layer_norm(input: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """As `torch.layer_norm`; see `nn.functional.layer_norm`."""
 
-def lcm(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The least common multiple."""
 
 def lcm_(input: Tensor, other: Tensor) -> Tensor:
@@ -1176,7 +1189,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """`input.ldexp_(...)`. In-place form of `ldexp`. As `torch.ldexp_`."""
 
-def le(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def le(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Whether input <= other."""
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
@@ -1185,13 +1198,13 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | Number | _complex, *, out:
     RuntimeError unless the tensors have one dtype, NotImplementedError for integers.
     """
 
-def less(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def less(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Whether input < other."""
 
-def less_equal(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def less_equal(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Whether input <= other."""
 
-def lgamma(input: Tensor, out: Tensor | None = None) -> Tensor:
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
 
 def linspace(start: Number | _complex | Tensor, end: Number | _complex | Tensor, steps: _int | None = None, *, out: Tensor | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
@@ -1221,22 +1234,22 @@ def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor 
     columns, `iK`, `niter`, `tol`, `method`, `tracker`, `ortho_*`) changes nothing.
     """
 
-def log(input: Tensor, out: Tensor | None = None) -> Tensor:
+def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm."""
 
-def log10(input: Tensor, out: Tensor | None = None) -> Tensor:
+def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 10."""
 
 def log10_(input: Tensor) -> Tensor:
     """`input.log10_(...)`. In-place form of `log10`. As `torch.log10_`."""
 
-def log1p(input: Tensor, out: Tensor | None = None) -> Tensor:
+def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 + input), exact near 0."""
 
 def log1p_(input: Tensor) -> Tensor:
     """`input.log1p_(...)`. In-place form of `log1p`. As `torch.log1p_`."""
 
-def log2(input: Tensor, out: Tensor | None = None) -> Tensor:
+def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 2."""
 
 def log2_(input: Tensor) -> Tensor:
@@ -1248,10 +1261,10 @@ def log_(input: Tensor) -> Tensor:
 def log_softmax(input: Tensor, dim: _int, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(softmax(input)) along `dim`, in `dtype` if given. As `torch.log_softmax`."""
 
-def logaddexp(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(exp(input) + exp(other)), without overflow."""
 
-def logaddexp2(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log2(2**input + 2**other), without overflow."""
 
 def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
@@ -1260,16 +1273,16 @@ def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tens
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; nan if that is negative. As `torch.logdet`."""
 
-def logical_and(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input and other, of what is not 0."""
 
-def logical_not(input: Tensor, out: Tensor | None = None) -> Tensor:
+def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is 0."""
 
-def logical_or(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input or other, of what is not 0."""
 
-def logical_xor(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input xor other, of what is not 0."""
 
 def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -1294,7 +1307,7 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b
 def lstsq(*args: Any, **kwargs: Any) -> NoReturn:
     """Removed, as `torch.lstsq` is. RuntimeError."""
 
-def lt(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def lt(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Whether input < other."""
 
 @overload
@@ -1359,7 +1372,7 @@ def max_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int |
 def max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] = (), padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False) -> Tensor:
     """See `nn.functional`. As `torch.max_pool3d`."""
 
-def maximum(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of two numbers; nan if one of them is."""
 
 def mean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool = False, out: Tensor | None = None) -> Tensor:
@@ -1386,7 +1399,7 @@ def min(input: Tensor, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, 
 @overload
 def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 
-def minimum(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two numbers; nan if one of them is."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1404,7 +1417,7 @@ def movedim(input: Tensor, source: _int | Sequence[_int], destination: _int | Se
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`input` sorted along its first dim. As `torch.msort`."""
 
-def mul(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def mul(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input * other."""
 
 def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
@@ -1415,7 +1428,7 @@ def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *,
     without `replacement`.
     """
 
-def multiply(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def multiply(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input * other."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1452,23 +1465,23 @@ def narrow(input: Tensor, dim: _int, start: _int | Tensor, length: _int) -> Tens
 def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of `length` elements along `dim`, from `start` on. As `torch.Tensor.narrow_copy`."""
 
-def ne(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def ne(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Whether input != other."""
 
-def neg(input: Tensor, out: Tensor | None = None) -> Tensor:
+def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-input."""
 
 def neg_(input: Tensor) -> Tensor:
     """`input.neg_(...)`. In-place form of `neg`. As `torch.neg_`."""
 
-def negative(input: Tensor, out: Tensor | None = None) -> Tensor:
+def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-input."""
 
 def negative_(input: Tensor) -> Tensor:
     """`input.negative_(...)`. In-place form of `neg`. As `torch.negative_`."""
 
 newaxis: None
-def nextafter(input: Tensor, other: Tensor, out: Tensor | None = None) -> Tensor:
+def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The next number after `input` towards `other`."""
 
 @overload
@@ -1503,7 +1516,7 @@ def normal(mean: _float, std: Tensor, *, generator: Generator | None = None, out
 @overload
 def normal(mean: _float, std: _float, size: Sequence[_int], *, generator: Generator | None = None, out: Tensor | None = None, dtype: dtype | None = None, layout: layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 
-def not_equal(input: Tensor, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def not_equal(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Whether input != other."""
 
 def nuclear_norm(input: Tensor, dim: _int | Sequence[_int] | None = (-2, -1), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -1647,19 +1660,19 @@ def ravel(input: Tensor) -> Tensor:
 def real(input: Tensor) -> Tensor:
     """The real part, a view; a real tensor itself. As `torch.real`."""
 
-def reciprocal(input: Tensor, out: Tensor | None = None) -> Tensor:
+def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / input."""
 
 def reciprocal_(input: Tensor) -> Tensor:
     """`input.reciprocal_(...)`. In-place form of `reciprocal`. As `torch.reciprocal_`."""
 
-def relu(input: Tensor, out: Tensor | None = None) -> Tensor:
+def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """max(input, 0)."""
 
 def relu_(input: Tensor) -> Tensor:
     """`relu` in place. As `torch.nn.functional.relu_`."""
 
-def remainder(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def remainder(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input modulo other, with the sign of `other`."""
 
 def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
@@ -1731,7 +1744,7 @@ def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.33333333333333
 def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
     """`rrelu` in place. As `torch.nn.functional.rrelu_`."""
 
-def rsqrt(input: Tensor, out: Tensor | None = None) -> Tensor:
+def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / sqrt(input)."""
 
 def rsqrt_(input: Tensor) -> Tensor:
@@ -1883,31 +1896,31 @@ def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """z / |z|, 0 for 0; the sign of a real number. As `torch.sgn`."""
 
 short: dtype
-def sigmoid(input: Tensor, out: Tensor | None = None) -> Tensor:
+def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-input))."""
 
 def sigmoid_(input: Tensor) -> Tensor:
     """`input.sigmoid_(...)`. In-place form of `sigmoid`. As `torch.sigmoid_`."""
 
-def sign(input: Tensor, out: Tensor | None = None) -> Tensor:
+def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1: the sign of each element."""
 
-def signbit(input: Tensor, out: Tensor | None = None) -> Tensor:
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the sign bit is set: of negative numbers and -0.0."""
 
-def sin(input: Tensor, out: Tensor | None = None) -> Tensor:
+def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sine of radians."""
 
 def sin_(input: Tensor) -> Tensor:
     """`input.sin_(...)`. In-place form of `sin`. As `torch.sin_`."""
 
-def sinc(input: Tensor, out: Tensor | None = None) -> Tensor:
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(pi input) / (pi input), and 1 at 0."""
 
 def sinc_(input: Tensor) -> Tensor:
     """`input.sinc_(...)`. In-place form of `sinc`. As `torch.sinc_`."""
 
-def sinh(input: Tensor, out: Tensor | None = None) -> Tensor:
+def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine."""
 
 def sinh_(input: Tensor) -> Tensor:
@@ -1931,7 +1944,7 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
 def softmax(input: Tensor, dim: _int, dtype: dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """exp(input) normalized to sum 1 along `dim`, in `dtype` if given. As `torch.softmax`."""
 
-def softplus(input: Tensor, out: Tensor | None = None) -> Tensor:
+def softplus(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(input))."""
 
 def solve(*args: Any, **kwargs: Any) -> NoReturn:
@@ -1995,13 +2008,13 @@ def spmm(input: Tensor, other: Tensor) -> Tensor:
     numbers of dims, and different dtypes.
     """
 
-def sqrt(input: Tensor, out: Tensor | None = None) -> Tensor:
+def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root."""
 
 def sqrt_(input: Tensor) -> Tensor:
     """`input.sqrt_(...)`. In-place form of `sqrt`. As `torch.sqrt_`."""
 
-def square(input: Tensor, out: Tensor | None = None) -> Tensor:
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input * input."""
 
 def square_(input: Tensor) -> Tensor:
@@ -2094,13 +2107,13 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """`gather` with sizes broadcast; of the flattened tensor without `dim`. As `torch.take_along_dim`."""
 
-def tan(input: Tensor, out: Tensor | None = None) -> Tensor:
+def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The tangent of radians."""
 
 def tan_(input: Tensor) -> Tensor:
     """`input.tan_(...)`. In-place form of `tan`. As `torch.tan_`."""
 
-def tanh(input: Tensor, out: Tensor | None = None) -> Tensor:
+def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic tangent."""
 
 def tanh_(input: Tensor) -> Tensor:
@@ -2157,7 +2170,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: Number | _complex | None = 
 def triangular_solve(b: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Tensor | None = None) -> return_types.triangular_solve:
     """(solution, cloned_coefficient) of AX = b, A triangular. As `torch.triangular_solve`."""
 
-def trigamma(input: Tensor, out: Tensor | None = None) -> Tensor:
+def trigamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The second derivative of the logarithm of the gamma function."""
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -2178,7 +2191,7 @@ def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: dtype | None 
 def true_divide(input: Tensor, other: Tensor | Number | _complex, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """input / other; rounded towards zero ("trunc") or down ("floor") on request. As `torch.div`."""
 
-def trunc(input: Tensor, out: Tensor | None = None) -> Tensor:
+def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each number as a whole one, rounded towards 0."""
 
 def trunc_(input: Tensor) -> Tensor:
@@ -2314,7 +2327,7 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     (tensor(3), tensor([8., 8.]))
     """
 
-def xlogy(input: Tensor | Number | _complex, other: Tensor | Number | _complex, out: Tensor | None = None) -> Tensor:
+def xlogy(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input log(other); 0 where input is 0."""
 
 def xlogy_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional.arguments import shape_of
+from eager.functional.checking import checking
 from eager.functional.creation import delivered, dtype_or
 from eager.functional.joining import cut, roll
 from eager.functional.outputs import with_out
@@ -239,6 +241,7 @@ def _frequencies(
     return delivered(array, name, out, None, device, requires_grad)
 
 
+@partial(checking, "fftfreq")
 def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
             device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """The frequencies of `fft` of `n` samples, `d` apart. As `torch.fft.fftfreq`."""
@@ -247,6 +250,7 @@ def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = N
     return _frequencies("fftfreq", places, n, d, dtype, device, requires_grad, out)
 
 
+@partial(checking, "rfftfreq")
 def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """The frequencies of `rfft` of `n` samples, `d` apart. As `torch.fft.rfftfreq`."""

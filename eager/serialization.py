@@ -26,6 +26,7 @@ import numpy as np
 from eager.checkpoints import npz_files, pt_files, trusted, writing
 from eager.checkpoints.description import DAMAGED, LIMITS, Reader, Writer
 from eager.checkpoints.memory import NOT_BOOL
+from eager.checkpoints.safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from eager.checkpoints.safetensors_files import header, mapped, read
 from eager.core.devices import CPU, KNOWN, check_device, device
 from eager.core.placed import Placed, is_elsewhere, put
@@ -39,7 +40,7 @@ from graphc.files.contents import Refuse, printable
 from graphc.files.schema import Anything, Record, Whole
 from graphc.files.writing import draft
 
-__all__ = ["load", "save"]
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 
 KEY = "graphc"  # in the metadata
 VERSION = 1

@@ -69,6 +69,12 @@ class _Storage:
 
         return CPU
 
+    def _text(self, values: Sequence[Any], kind: str) -> str:
+        """As PyTorch prints a storage of that kind: a line for each of its values, and what it is."""
+        return (
+            " " + "\n ".join(map(str, values)) + f"\n[torch.storage.{kind}device={self.device}) of size {len(values)}]"
+        )
+
 
 def _bytes_of(owner: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """All of the memory of `owner`, in the order in which it lies there, as elements of `dtype`."""
@@ -92,6 +98,9 @@ class UntypedStorage(_Storage):
 
     def __getitem__(self, index: Any) -> Any:
         return _bytes_of(self._owner, np.dtype(np.uint8))[index].tolist()
+
+    def __repr__(self) -> str:
+        return self._text(self.tolist(), "UntypedStorage(")
 
     def tolist(self) -> list[int]:
         """The bytes."""
@@ -136,6 +145,9 @@ class TypedStorage(_Storage):
     def tolist(self) -> list[Any]:
         """The elements."""
         return self._elements.tolist()
+
+    def __repr__(self) -> str:
+        return self._text(self.tolist(), f"TypedStorage(dtype={self.dtype}, ")
 
     def untyped(self) -> UntypedStorage:
         """The same memory as bytes."""

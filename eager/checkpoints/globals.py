@@ -14,6 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
+from eager.checkpoints import safe_globals
 from eager.checkpoints.description import DTYPES
 from eager.checkpoints.memory import check_bools, over
 from eager.core import dtypes
@@ -28,7 +29,8 @@ from graphc.files.pickled import Function, admit
 
 NOT_ALLOWED = (
     "Unsupported global: GLOBAL {name} was not an allowed global by default. Remedy: save a state_dict, or another "
-    "nest of tensors, numbers, texts, lists and dicts; or, only if you trust who wrote the file, since it can run any "
+    "nest of tensors, numbers, texts, lists and dicts; or, if you trust this class or function, allow it by "
+    "`torch.serialization.add_safe_globals([{name}])`; or, only if you trust who wrote the file, since it can run any "
     "code, load it with weights_only=False"
 )
 BLOCKED = "Trying to load unsupported GLOBAL {name} whose module {module} is blocked."
@@ -323,7 +325,7 @@ def named(module: str, name: str) -> Any:
     """What a file means by a global. ValueError, as PyTorch has it, for one that is not in the table."""
     module = _PYTHON_2.get(module, module)
     full = f"{module}.{name}"
-    if (value := ALLOWED.get(full)) is not None:
+    if (value := ALLOWED.get(full) or safe_globals.allowed(full)) is not None:
         return value
     if module in BLOCKED_MODULES:
         raise ValueError(BLOCKED.format(name=printable(full), module=module))
@@ -347,7 +349,7 @@ def build(later: list[Callable[[], None]], target: Any, state: Any) -> None:
         _build_array(target, *state[1:])
     elif type(target) is Generator and isinstance(state, tuple) and len(state) == 3 and isinstance(state[2], Tensor):
         later.append(lambda: target.set_state(state[2]) and None)
-    else:
+    elif not safe_globals.build(target, state):
         raise TypeError(f"Can only build OrderedDict, NumPy arrays and generators, but got {type(target)}")
 
 

@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple, final
 
 import numpy as np
 
+from eager.checkpoints import safe_globals
 from eager.checkpoints.globals import Storage, StorageType, build, named
 from eager.checkpoints.trusted import Trust, TrustedReader
 from eager.core import dtypes
@@ -269,7 +270,7 @@ def _check(root: Any) -> None:
     while pending:
         value = pending[-1]
         if not isinstance(value, _NESTS):
-            if not isinstance(value, _LEAVES):
+            if not isinstance(value, _LEAVES) and not safe_globals.made(value):
                 raise TypeError(NO_VALUE.format(kind=type(value).__name__))
             pending.pop()
             continue

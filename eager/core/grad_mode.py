@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Self, TypeVar, overload
 
+from eager.core.shown import ShownObject
 from eager.core.state import GRAD_ENABLED, INFERENCE, Recent, grad_enabled, made_in_inference, track_tensors
 
 Fn = TypeVar("Fn", bound=Callable[..., Any])
@@ -22,7 +23,7 @@ def is_generator_function(fn: Callable[..., Any]) -> bool:
     return code is not None and bool(code.co_flags & 0x20)  # inspect.CO_GENERATOR
 
 
-class GradMode:
+class GradMode(ShownObject):
     """Sets the gradient mode on entry and restores it on exit; may be entered again while it is active."""
 
     def __init__(self, mode: bool):
@@ -174,6 +175,9 @@ class set_grad_enabled(GradMode):
         super().__init__(mode)
         self._before.append(grad_enabled())
         GRAD_ENABLED.set(mode)
+
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
 
     def __call__(self, fn: Fn) -> Fn:
         GRAD_ENABLED.set(self._before[0])  # as a decorator it does not set the mode at once

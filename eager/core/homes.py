@@ -87,6 +87,7 @@ surface.legacy_types > .: BFloat16Tensor BoolTensor ByteTensor CharTensor Double
 utils.benchmark.compare > utils.benchmark.utils.compare: Colorize Compare
 utils.benchmark.measurement > utils.benchmark.utils.common: Measurement TaskSpec
 utils.benchmark.timer > utils.benchmark.utils.timer: Language Timer
+utils.data.iteration > utils.data.dataloader: _MultiProcessingDataLoaderIter _SingleProcessDataLoaderIter
 """
 OURS, THEIRS = "eager", "torch"
 # where functions are public whose file is no module of PyTorch; generated ones are of no file

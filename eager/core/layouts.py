@@ -8,11 +8,12 @@ from typing import Any, final
 
 import numpy as np
 
+from eager.core.shown import Shown
 from eager.core.sparse import Sparse
 from graphc.ops.strides import row_major
 
 
-class _Named:
+class _Named(metaclass=Shown):
     __slots__ = ("name",)
 
     def __init__(self, name: str):

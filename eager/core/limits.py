@@ -7,13 +7,14 @@ from typing import Any, final
 import numpy as np
 
 from eager.core import dtypes
+from eager.core.shown import Shown
 from graphc.ops.dtypes import default_float, is_floating, kind, real_of
 from graphc.ops.dtypes import finfo as limits_of
 
 WRONG_KIND = "torch.{0}() requires a{1} input type. Use torch.{2} to handle 'torch.{0}'"
 
 
-class _Limits:
+class _Limits(metaclass=Shown):
     """The attributes in the order of the text."""
 
     __slots__ = ("bits", "dtype", "max", "min")

@@ -52,6 +52,8 @@ def _described(frame: FrameType, x: Any) -> str:
     for k, argument in enumerate(given):
         if frame.f_locals.get(argument) is x:
             return NOT_TENSOR.format(name=_name(frame), argument=argument, position=k + (not method), kind=kind)
+    if "function" in frame.f_locals:  # it passes on what it is given
+        return ""
     several = frame.f_locals.get(code.co_varnames[len(given) + code.co_kwonlyargcount]) if code.co_flags & 4 else None
     for at, value in enumerate(several if isinstance(several, tuple) else ()):
         if value is x:

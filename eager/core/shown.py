@@ -1,4 +1,4 @@
-"""Types that print as PyTorch's: `<class 'torch.Tensor'>`."""
+"""Types, and objects, that print as PyTorch's: `<class 'torch.Tensor'>`, `<torch.Generator object at ...>`."""
 
 from __future__ import annotations
 
@@ -15,3 +15,17 @@ class Shown(type):
         if not homes.is_ours(cls.__module__):
             return type.__repr__(cls)
         return f"<class '{'.'.join(homes.pytorch_name(cls))}'>"
+
+
+class ShownObject:
+    """An object whose `repr` is Python's, with PyTorch's name of its class; a user's class has its own name."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        from eager.core import homes
+
+        kind = type(self)
+        if not homes.is_ours(kind.__module__):
+            return object.__repr__(self)
+        return f"<{'.'.join(homes.pytorch_name(kind))} object at {id(self):#x}>"

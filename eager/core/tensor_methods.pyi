@@ -407,7 +407,7 @@ class TensorMethods:
     def bernoulli_(self, p: _float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill with ones with probability `p` (a number, or a tensor that broadcasts to this shape), else zeros."""
 
-    def bfloat16(self, memory_format: memory_format | None = None) -> Tensor:
+    def bfloat16(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.bfloat16; itself if it is."""
 
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
@@ -455,13 +455,13 @@ class TensorMethods:
     def bmm(self, mat2: Tensor) -> Tensor:
         """The products of two batches (B, N, M) and (B, M, P) of matrices. As `torch.bmm`."""
 
-    def bool(self, memory_format: memory_format | None = None) -> Tensor:
+    def bool(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.bool; itself if it is."""
 
     def broadcast_to(self, size: Sequence[_int]) -> Tensor:
         """`input` expanded to `size`. As `torch.broadcast_to`."""
 
-    def byte(self, memory_format: memory_format | None = None) -> Tensor:
+    def byte(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.uint8; itself if it is."""
 
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -470,7 +470,7 @@ class TensorMethods:
     def ccol_indices(self) -> Tensor:
         """Where each column begins, and the end of the last (*B, m + 1). As `torch.Tensor.ccol_indices`."""
 
-    def cdouble(self, memory_format: memory_format | None = None) -> Tensor:
+    def cdouble(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.complex128; itself if it is."""
 
     def ceil(self) -> Tensor:
@@ -479,10 +479,10 @@ class TensorMethods:
     def ceil_(self) -> Tensor:
         """In-place form of `ceil`."""
 
-    def cfloat(self, memory_format: memory_format | None = None) -> Tensor:
+    def cfloat(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.complex64; itself if it is."""
 
-    def char(self, memory_format: memory_format | None = None) -> Tensor:
+    def char(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.int8; itself if it is."""
 
     def cholesky(self, upper: _bool = False) -> Tensor:
@@ -687,13 +687,13 @@ class TensorMethods:
     def dot(self, tensor: Tensor) -> Tensor:
         """The inner product of two vectors. As `torch.dot`."""
 
-    def double(self, memory_format: memory_format | None = None) -> Tensor:
+    def double(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.float64; itself if it is."""
 
     def dsplit(self, indices_or_sections: _int | Sequence[_int], /) -> tuple[Tensor, ...]:
         """`tensor_split` along dim 2, in equal parts. As `torch.dsplit`."""
 
-    def eig(self, **kwargs: Any) -> NoReturn:
+    def eig(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Removed, as `torch.eig` is. RuntimeError."""
 
     def element_size(self) -> _int:
@@ -783,7 +783,7 @@ class TensorMethods:
     def flipud(self) -> Tensor:
         """The rows in reverse order. As `torch.flipud`. RuntimeError for a 0-d tensor."""
 
-    def float(self, memory_format: memory_format | None = None) -> Tensor:
+    def float(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.float32; itself if it is."""
 
     def float_power(self, exponent: Tensor | Number | complex) -> Tensor:
@@ -874,7 +874,7 @@ class TensorMethods:
     def gt_(self, other: Tensor | Number | complex) -> Tensor:
         """In-place form of `gt`."""
 
-    def half(self, memory_format: memory_format | None = None) -> Tensor:
+    def half(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.float16; itself if it is."""
 
     def hard_least(self, other: Tensor | Number | complex) -> Tensor:
@@ -985,7 +985,7 @@ class TensorMethods:
     def inner(self, other: Tensor) -> Tensor:
         """Products summed over the last dims of both. As `torch.inner`."""
 
-    def int(self, memory_format: memory_format | None = None) -> Tensor:
+    def int(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.int32; itself if it is."""
 
     def integer_pow(self, exponent: Tensor | Number | complex) -> Tensor:
@@ -1241,10 +1241,10 @@ class TensorMethods:
     def logsumexp(self, dim: _int | Sequence[_int] | None, keepdim: _bool = False) -> Tensor:
         """log(sum(exp(input))) over `dim`, without overflow. As `torch.logsumexp`."""
 
-    def long(self, memory_format: memory_format | None = None) -> Tensor:
+    def long(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.int64; itself if it is."""
 
-    def lstsq(self, **kwargs: Any) -> NoReturn:
+    def lstsq(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Removed, as `torch.lstsq` is. RuntimeError."""
 
     def lt(self, other: Tensor | Number | complex) -> Tensor:
@@ -1741,7 +1741,7 @@ class TensorMethods:
     def sgn_(self) -> Tensor:
         """In-place form of `sgn`."""
 
-    def short(self, memory_format: memory_format | None = None) -> Tensor:
+    def short(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` as torch.int16; itself if it is."""
 
     def sigmoid(self) -> Tensor:
@@ -1807,7 +1807,7 @@ class TensorMethods:
     def softplus_(self) -> Tensor:
         """In-place form of `softplus`."""
 
-    def solve(self, **kwargs: Any) -> NoReturn:
+    def solve(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Removed, as `torch.solve` is. RuntimeError."""
 
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> return_types.sort:
@@ -1911,7 +1911,7 @@ class TensorMethods:
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
         """In-place form of `swapdims`: `self` shows the same memory in that shape."""
 
-    def symeig(self, **kwargs: Any) -> NoReturn:
+    def symeig(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Removed, as `torch.symeig` is. RuntimeError."""
 
     def t(self) -> Tensor:

@@ -195,6 +195,7 @@ class GeneratedOps:
         real = self.reflected(op) if reflected else self.get(op)
         if known is None:
             known = types.FunctionType(_as_operator(real, reflected), self.scope, name, real.__defaults__)
+            known.__kwdefaults__ = real.__kwdefaults__
             self.operators[name] = known
         return known
 
@@ -345,7 +346,7 @@ def _write_forward(w: Writer, op: Op, backwards: dict[str, tuple[str, list[str]]
     if flipped:
         w.line(0, f"def r{op.name}({args[1]}, {args[0]}):")
     else:
-        w.line(0, f"def {op.name}({', '.join(args)}{', out=None' if writes else defaults}):")
+        w.line(0, f"def {op.name}({', '.join(args)}{', *, out=None' if writes else defaults}):")
     w.line(1, "try:")
     if op.pointwise and len(args) == 2:
         loose = args[0] if flipped else args[1]

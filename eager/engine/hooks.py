@@ -39,6 +39,9 @@ class RemovableHandle:
         """Take the hook away. A second time does nothing."""
         self._hooks.pop(self.id, None)
 
+    def __repr__(self) -> str:
+        return f"<torch.utils.hooks.RemovableHandle object at {id(self):#x}>"
+
     def __enter__(self) -> RemovableHandle:
         return self
 

@@ -34,7 +34,7 @@ def functional_call(
     if strict:
         _check_names(type(module).__name__, own, given)
     values = _tied(own, given) if tie_weights else given
-    places = [(*_place(module, name), value) for name, value in values.items() if name in own or not strict]
+    places = [(*_place(module, name), value) for name, value in values.items() if name in own]
     before = [_exchange(table, name, value) for table, name, value in places]
     try:
         return module(*args, **(kwargs or {}))

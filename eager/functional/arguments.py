@@ -93,6 +93,15 @@ def axes_of(dim: Any, ndim: int, keepdim: Any = False) -> Axes:
     return axes if ndim else ()
 
 
+def is_integer(value: Any) -> bool:
+    """Whether `value` is taken for an int: also a tensor of one."""
+    try:
+        operator.index(value)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return True
+
+
 def sizes_of(sizes: Sequence[Any], argument: str = "") -> tuple[int, ...]:
     """`f(2, 3)`, `f((2, 3))` and `f(torch.Size([2, 3]))` alike: `sizes` is what `*sizes` collected.
 
@@ -104,7 +113,7 @@ def sizes_of(sizes: Sequence[Any], argument: str = "") -> tuple[int, ...]:
     try:
         return tuple(map(dims.index if dims.recordings else operator.index, sizes))
     except TypeError:
-        at, kind = next((at, type(n).__name__) for at, n in enumerate(sizes) if not hasattr(n, "__index__"))
+        at, kind = next((at, type(n).__name__) for at, n in enumerate(sizes) if not is_integer(n))
         if argument and lone:
             raise TypeError(f"{argument} (position 1) must be tuple of ints, not {kind}") from None
         if argument and not at:

@@ -12,6 +12,7 @@ from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.state import grad_enabled, note_write
 from eager.core.tensor import Tensor, check_places
 from eager.core.views import LEAF_VIEW
+from eager.engine.conversion import array_for, warn_of_loss
 from eager.engine.inplace import assign, before
 from eager.engine.language import E
 from eager.functional.counted import selection_of
@@ -63,9 +64,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     elif value._dtype() != self._dtype():
         _check_dtype(self, index, value)
     if on_arrays(self) and not (recording and (self._n is not None or value._n is not None)):
-        _write(self, index, value._array())
+        _write(self, index, array_for(value, self._dtype()))
         return
     if value._dtype() != self._dtype():
+        warn_of_loss(value, self._dtype())
         value = E.cast(value, dtype=self._dtype())
     repeats = current_interpreter().repeats(self)
     if not on_arrays(self) and not (repeats and is_basic(index)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import enum
-import warnings
 import weakref
 from typing import Any
 
@@ -14,6 +13,7 @@ from eager.core import dtypes
 from eager.core.devices import accelerator, default_device
 from eager.core.runtime import devices
 from eager.core.tensor import INEXACT_ONLY, Tensor
+from eager.core.warned import warn
 from eager.functional.casts import placed
 from graphc.ops.dtypes import is_inexact
 
@@ -62,7 +62,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     if any(step < 0 for step in ndarray.strides):
         raise ValueError(NEGATIVE_STRIDE)
     if not ndarray.flags.writeable:
-        warnings.warn(NOT_WRITABLE.format("NumPy array", "array"), UserWarning, stacklevel=2)
+        warn(NOT_WRITABLE.format("NumPy array", "array"))
     return Tensor._wrap(ndarray.view(np.ndarray))
 
 
@@ -91,7 +91,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
             f"actual buffer length ({length} bytes)"
         )
     if memory.readonly:
-        warnings.warn(NOT_WRITABLE.format("buffer", "buffer"), UserWarning, stacklevel=2)
+        warn(NOT_WRITABLE.format("buffer", "buffer"))
     return finished(np.frombuffer(buffer, wanted, count, offset), None, requires_grad)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import dtypes
+from eager.core import dtypes, operands
 from eager.core.devices import check_device
 from eager.core.interpreter import on_arrays
 from eager.core.stand_ins import Sealed
@@ -83,7 +83,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 def _caster(name: str, dtype: dtypes.dtype) -> Any:
-    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+    def method(self: Tensor, *, memory_format: Any = None) -> Tensor:
         result = converted(self, dtype.numpy)
         return result if memory_format is None else _in_format(result, memory_format)
 
@@ -106,6 +106,8 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 def detach(input: Tensor) -> Tensor:
     """The same values, sharing memory, without history. As `torch.Tensor.detach`."""
+    if input.__class__ is not Tensor and not isinstance(input, Tensor):
+        raise operands.not_a_tensor(input)
     if not on_arrays(input):
         return E.stop_gradient(input)
     data = input._d

@@ -15,7 +15,7 @@ from eager.core.sparse import ON_CPU, Sparse, is_sparse, not_implemented
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
-from eager.functional.arguments import fitting, shape_of, sizes_of
+from eager.functional.arguments import fitting, is_integer, shape_of, sizes_of
 from eager.functional.buffers import finished, from_numpy
 from eager.functional.data import as_tensor, new_tensor, tensor
 from eager.functional.numbers import filled, filler, fitted, traced
@@ -107,7 +107,7 @@ def _bad_size(name: str, sizes: Any) -> str:
     if len(sizes) == 1 and not isinstance(sizes[0], (tuple, list)):
         return f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(sizes[0]).__name__}"
     sizes = sizes[0] if len(sizes) == 1 else sizes
-    position, kind = next((i, type(n).__name__) for i, n in enumerate(sizes) if not hasattr(n, "__index__"))
+    position, kind = next((i, type(n).__name__) for i, n in enumerate(sizes) if not is_integer(n))
     if not position:
         return (
             f"{name}(): argument 'size' (position 1) must be tuple of ints, but found element of type {kind} at pos 0"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from eager.core import dtypes
 from eager.core.interpreter import on_arrays
 from eager.core.tensor import INEXACT_ONLY, Tensor
+from eager.core.warned import warn
 from eager.engine.conversion import cast_to
 from eager.engine.language import E
 from eager.functional.buffers import finished, from_elsewhere, from_numpy, frombuffer, is_of_elsewhere
@@ -31,7 +31,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     Python floats get the default dtype, integers int64. ValueError for ragged or non-numeric sequences.
     """
     if isinstance(data, Tensor):
-        warnings.warn(COPY_WARNING.format("torch.tensor"), UserWarning, stacklevel=2)
+        warn(COPY_WARNING.format("torch.tensor"))
     return finished(of_data(data, dtype), device, requires_grad, pin_memory)
 
 
@@ -41,7 +41,7 @@ def new_tensor(
 ) -> Tensor:  # fmt: skip
     """A copy of `data` in the dtype of `self`. As `torch.Tensor.new_tensor`."""
     if isinstance(data, Tensor):
-        warnings.warn(COPY_WARNING.format("tensor.new_tensor"), UserWarning, stacklevel=2)
+        warn(COPY_WARNING.format("tensor.new_tensor"))
     where = self.device if device is None else device
     return finished(of_data(data, self.dtype if dtype is None else dtype), where, requires_grad, pin_memory)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from eager.core.interpreter import on_arrays
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import ALL_AXES, axis_of, shape_of
@@ -158,12 +158,10 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     shape = tuple(shape_of(input, "cross"))
     if len(shape) != len(shape_of(other, "cross", "other", 2)):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    warnings.warn(
+    warn(
         "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
         "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a "
-        "future release.",
-        UserWarning,
-        stacklevel=2,
+        "future release."
     )
     if 3 not in shape:
         raise RuntimeError("no dimension of size 3 in input")
@@ -230,11 +228,7 @@ def cov(
         divisor = clamp_min(E.sub(total, lost), 0)
         mean = E.div(E.sum(E.mul(rows, weights), axis=(1,), keepdims=True), total)
     if on_arrays(rows) and not (divisor if isinstance(divisor, int) else divisor._array()):
-        warnings.warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
     centered = E.sub(rows, mean)
     other = centered if weights is None else E.mul(centered, weights)
     turned = t(other)

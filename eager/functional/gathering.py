@@ -11,6 +11,7 @@ from eager.core import operands
 from eager.core.dtypes import type_name
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
+from eager.core.warned import warn_once
 from eager.engine.crossing import beside
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
@@ -22,6 +23,11 @@ from eager.functional.slices import cast_number, outside, reshaped
 from eager.functional.static import batched, filled_in_order, required, valueless
 from graphc.ops.dtypes import BOOL, INT64, default_float, of_scalar
 from graphc.ops.rules import broadcast_shapes, c_name, torch_name
+
+BYTE_CONDITION = (
+    "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+    "PyTorch. Use a boolean condition instead."
+)
 
 
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
@@ -243,6 +249,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         given = (condition, input) if other is None else (condition, input, other)
         raise no_overload("where", given, forms)
     if condition._dtype() == np.uint8:
+        warn_once(BYTE_CONDITION)
         condition = E.cast(condition, dtype=BOOL)
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         kinds = {of_scalar(input), of_scalar(other)}

@@ -9,6 +9,7 @@ import numpy as np
 
 from eager.core import dtypes, operands
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.conversion import cast_to, converted
 from eager.engine.node_names import whole
 from eager.functional.arguments import shape_of
@@ -39,9 +40,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if not axes:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:
-        import warnings
-
-        warnings.warn(INDEXING, UserWarning, stacklevel=2)
+        warn(INDEXING)
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     if any(operands.kind_of(t) != axes[0]._dtype() for t in axes):

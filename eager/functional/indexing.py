@@ -16,6 +16,7 @@ from eager.core.interpreter import on_arrays
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.core.views import note_view
+from eager.core.warned import warn
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional.counted import chosen, nonzero_places, true_places, unknown
@@ -38,6 +39,7 @@ MASK_SHAPE = (
 INDEX_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
 
 
+BYTE_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 MASKS = BOOL, np.dtype(np.uint8)
 INDICES = *MASKS, INT64, INT32
 
@@ -271,6 +273,7 @@ def _part(i: Any) -> Any:
         if i._dtype() not in INDICES:
             raise IndexError(INDEX_DTYPE)
         if i._dtype() == np.uint8:
+            warn(BYTE_MASK)
             return E.cast(i, dtype=BOOL)
         if not i._d.shape and i._dtype() != BOOL and i._d.__class__ is np.ndarray and on_arrays():
             return int(i._d)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.language import E
 from eager.functional.arguments import fitting, no_overload
 from eager.functional.creation import delivered, dtype_or
@@ -81,13 +82,10 @@ def _check_line(start: Any, end: Any, step: Any) -> None:
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Any = None,
           layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """start, start + step, ... up to and including `end`; deprecated: use `arange`. As `torch.range`."""
-    import warnings
 
-    warnings.warn(
+    warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
-        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=2,
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end)."
     )
     start, end, step = _bounds(*((0, start, step) if end is None else (start, end, step)))
     _check_line(start, end, step)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,9 +11,11 @@ from eager.core.dtypes import type_name
 from eager.core.grad_mode import no_grad
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine import inplace
 from eager.engine.language import E
 from eager.functional import inplace_shapes
+from eager.functional.checking import raise_better
 from eager.functional.naming import signature_of
 from eager.functional.output_dtypes import IN_DTYPE_OF_OUT, VARIED, check_dtype
 from eager.functional.overlaps import check_overlap
@@ -101,12 +102,12 @@ def tensors_in(values: Iterable[Any]) -> Iterable[Tensor]:
             yield from tensors_in(value)
 
 
-def store(value: Tensor, out: Tensor, warn: bool = True) -> None:
+def store(value: Tensor, out: Tensor, quiet: bool = False) -> None:
     """Write `value` into `out`, resized if it has another shape, in whatever dtype `out` has."""
     old, new = tuple(out._d.shape), tuple(value._d.shape)
     if old != new:
-        if warn and 0 not in old:
-            warnings.warn(RESIZED.format(old=list(old), new=list(new)), UserWarning, stacklevel=5)
+        if not quiet and 0 not in old:
+            warn(RESIZED.format(old=list(old), new=list(new)))
         inplace_shapes.resize_(out, new)
     if category(value._dtype()) > category(out._dtype()):
         value = E.cast(value, dtype=out._dtype())
@@ -124,9 +125,12 @@ def with_out(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def wrapper(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is None:
-            return function(*args, **kwargs)
-        return into(out, name, function, *args, **kwargs)
+        try:
+            if out is None:
+                return function(*args, **kwargs)
+            return into(out, name, function, *args, **kwargs)
+        except Exception as error:
+            raise_better(error, name, function, args, kwargs)
 
     wrapper.__signature__ = signature_of(function, out=True)  # type: ignore[attr-defined]
     return wrapper

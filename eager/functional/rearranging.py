@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from eager.core import operands
+from eager.core.dtypes import type_name
 from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
 from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import named, whole
-from eager.functional.arguments import axis_of, shape_of
+from eager.functional.arguments import axis_of, no_overload, shape_of
 from eager.functional.gathering import nonzero, numel
 from eager.functional.joining import cat, check_cuts, flip, tensor_split
 from eager.functional.linear import bmm, check_same_dtype, weighted_sum
@@ -25,6 +26,11 @@ def _at_least(least: int) -> Any:
     def function(*tensors: Any) -> Any:
         if len(tensors) != 1 or not isinstance(tensors[0], Tensor):
             several = tensors[0] if len(tensors) == 1 else tensors
+            if not isinstance(several, (tuple, list)):
+                raise no_overload(function.__name__, tensors, ("Tensor input", "tuple of Tensors tensors"))
+            for at, t in enumerate(several):
+                if not isinstance(t, Tensor):
+                    raise TypeError(operands.NOT_ELEMENT.format(at=at, position=0, kind=type_name(t)))
             return tuple(function(t) for t in several)
         t = tensors[0]
         while len(t._d.shape) < least:

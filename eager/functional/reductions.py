@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from eager.core.interpreter import on_arrays
 from eager.core.operands import not_of_kind
 from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.conversion import cast_to, converted
 from eager.engine.inplace import has_history
 from eager.engine.language import E
@@ -250,7 +250,7 @@ def _variance(
         correction = 1 if unbiased is None or unbiased else 0
     axes = axes_of(dim, len(shape), keepdim)
     if count(shape, axes) <= correction:
-        warnings.warn(NO_FREEDOM.format(name), UserWarning, stacklevel=4)
+        warn(NO_FREEDOM.format(name))
     return E.var(input, axis=axes, keepdims=keepdim, correction=correction), axes
 
 

@@ -18,6 +18,7 @@ from eager.core.sparse import hooks, is_sparse
 from eager.core.state import grad_enabled, note_write
 from eager.core.tensor import Tensor, check_in_place
 from eager.core.ufunc_writes import write, write_apart
+from eager.engine.conversion import array_for, warn_of_loss
 from eager.engine.crossing import transferred
 from eager.engine.inplace import assign, before
 from eager.engine.language import E
@@ -182,11 +183,12 @@ def copy_(self: Tensor, other: Tensor, non_blocking: bool = False, *, _name: str
         other = transferred(other, self.device)
     if on_arrays(self) and not recorded:
         array = self._writable()
-        np.copyto(array, other._array(), casting="unsafe")
+        np.copyto(array, array_for(other, array.dtype), casting="unsafe")
         note_write(array)
         return self
     if not is_elsewhere(other) and is_placed(self):
         other = transferred(other, self.device)
+    warn_of_loss(other, self._dtype())
     return assign(self, _copied(other, tuple(target), self._dtype()), _name)
 
 

@@ -245,11 +245,25 @@ REMEDIES = {
 }
 
 
+# what they took: a call that does not fit says so first
+FORMS: dict[str, Callable[..., None]] = {
+    "eig": lambda self, eigenvectors=False, *, e=None, v=None: None,
+    "lstsq": lambda input, A, *, out=None: None,
+    "matrix_rank": lambda input, tol=None, symmetric=False, *, out=None: None,
+    "solve": lambda input, A, *, out=None: None,
+    "symeig": lambda input, eigenvectors=False, upper=True, *, out=None: None,
+}
+
+
 def _removed(name: str) -> Callable[..., Any]:
+    form = FORMS[name]
+    form.__name__ = form.__qualname__ = name
+
+    @functools.wraps(form)
     def function(*args: Any, **kwargs: Any) -> Any:
+        form(*args, **kwargs)
         raise RuntimeError(REMOVED + REMEDIES[name])
 
-    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Removed, as `torch.{name}` is. RuntimeError."
     return function
 

@@ -8,7 +8,7 @@ from typing import Any
 from eager.core import state
 from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
-from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of
+from eager.nn.hooks import Hook, HookTable, RemovableHandle, calls, hooks_of
 
 
 class EveryModule:
@@ -42,7 +42,7 @@ class Called:
         return self.forward(*inputs, **keywords)
 
     def _call_with_hooks(self, inputs: Any, keywords: dict[str, Any]) -> Any:
-        for hook in [*EveryModule.pre.values(), *self._forward_pre_hooks.values()]:
+        for hook in calls(EveryModule.pre, self._forward_pre_hooks):
             if hook.with_kwargs:
                 changed = hook.function(self, inputs, keywords)
                 if changed is not None:
@@ -59,7 +59,7 @@ class Called:
         watch = self._watch_backward()
         if watch is not None:
             inputs = watch.enter(inputs)
-        pending = [*EveryModule.after.values(), *self._forward_hooks.values()]
+        pending = calls(EveryModule.after, self._forward_hooks)
         try:
             result = self.forward(*inputs, **keywords)
             while pending:
@@ -81,14 +81,14 @@ class Called:
         after = [*EveryModule.backward.values(), *self._backward_hooks.values()]
         if not before and not after:
             return None
-        return BackwardWatch(self, [h.function for h in before], [h.function for h in after])
+        return BackwardWatch(self, before, after)
 
     def register_forward_pre_hook(
         self, hook: Callable[[Any, tuple[Any, ...]], Any] | Callable[[Any, tuple[Any, ...], dict[str, Any]], Any], *,
         prepend: bool = False, with_kwargs: bool = False,
     ) -> RemovableHandle:  # fmt: skip
         """Call `hook(module, args)` before `forward`; what it returns, if not None, becomes the arguments."""
-        return hooks_of(self, "_forward_pre_hooks").register(Hook(hook, with_kwargs), prepend)
+        return hooks_of(self, "_forward_pre_hooks").register(hook, prepend, with_kwargs)
 
     def register_forward_hook(
         self,
@@ -96,7 +96,7 @@ class Called:
         *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False,
     ) -> RemovableHandle:  # fmt: skip
         """Call `hook(module, args, output)` after `forward`; what it returns, if not None, becomes the output."""
-        return hooks_of(self, "_forward_hooks").register(Hook(hook, with_kwargs, always_call), prepend)
+        return hooks_of(self, "_forward_hooks").register(hook, prepend, with_kwargs, always_call)
 
     def register_full_backward_hook(
         self, hook: Callable[[Any, Any, Any], Any], prepend: bool = False
@@ -105,13 +105,13 @@ class Called:
 
         What it returns, if not None, becomes the gradients of the inputs.
         """
-        return hooks_of(self, "_backward_hooks").register(Hook(hook), prepend)
+        return hooks_of(self, "_backward_hooks").register(hook, prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[[Any, Any], Any], prepend: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, grad_output)` when the gradients of the outputs are known, and may be changed."""
-        return hooks_of(self, "_backward_pre_hooks").register(Hook(hook), prepend)
+        return hooks_of(self, "_backward_pre_hooks").register(hook, prepend)
 
     register_backward_hook = register_full_backward_hook
 

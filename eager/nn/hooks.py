@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, final
+
+from eager.core.shown import ShownObject
 
 _ids = itertools.count()
 
@@ -19,26 +21,47 @@ class Hook(NamedTuple):
     always_call: bool = False
 
 
-class HookTable(OrderedDict[int, Hook]):
-    """The hooks of one kind on one module, in calling order."""
+class HookTable(OrderedDict[int, Callable[..., Any]]):
+    """The hooks of one kind on one module, in calling order: number -> callable, as PyTorch's tables have them.
 
-    def register(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+    with_kwargs, always_call: the numbers of those for which that holds.
+    """
+
+    def __init__(self, functions: Any = (), with_kwargs: Iterable[int] = (), always_call: Iterable[int] = ()):
+        super().__init__(functions)
+        self.with_kwargs, self.always_call = set(with_kwargs), set(always_call)
+
+    def register(self, function: Callable[..., Any], prepend: bool = False, with_kwargs: bool = False,
+                 always_call: bool = False) -> RemovableHandle:  # fmt: skip
         handle = RemovableHandle(self)
-        self[handle.id] = hook
+        self[handle.id] = function
+        if with_kwargs:
+            self.with_kwargs.add(handle.id)
+        if always_call:
+            self.always_call.add(handle.id)
         if prepend:
             self.move_to_end(handle.id, last=False)
         return handle
 
     def functions(self) -> OrderedDict[int, Any]:
-        """The callables alone, as PyTorch's tables have them; the same dict each time."""
+        """The hooks in a plain dict, for pickles that PyTorch reads; the same dict each time."""
         made: OrderedDict[int, Any] = self.__dict__.setdefault("_functions", OrderedDict())
         made.clear()
-        made.update((number, hook.function) for number, hook in self.items())
+        made.update(self)
         return made
 
 
+def calls(*tables: Mapping[int, Callable[..., Any]]) -> list[Hook]:
+    """The hooks of tables one after the other. A table that a user has put there is a plain dict."""
+    return [
+        Hook(function, number in getattr(table, "with_kwargs", ()), number in getattr(table, "always_call", ()))
+        for table in tables
+        for number, function in table.items()
+    ]
+
+
 @final
-class RemovableHandle:
+class RemovableHandle(ShownObject):
     """Removes a hook: by `remove()`, or at the end of a `with` block."""
 
     def __init__(self, table: HookTable):
@@ -74,5 +97,5 @@ def hooks_of(module: Any, kind: str) -> HookTable:
     """The module's own table of hooks of one kind; the class has an empty one, so that modules are made fast."""
     table = module.__dict__.setdefault(kind, HookTable())
     if not isinstance(table, HookTable):  # from a pickle of PyTorch
-        table = module.__dict__[kind] = HookTable((number, Hook(function)) for number, function in table.items())
+        table = module.__dict__[kind] = HookTable(table)
     return table

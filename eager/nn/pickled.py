@@ -6,7 +6,7 @@ from collections import OrderedDict
 from functools import partial
 from typing import Any
 
-from eager.nn.hooks import Hook, HookTable
+from eager.nn.hooks import HookTable
 
 TABLES = (
     "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks",
@@ -27,11 +27,12 @@ def in_pytorch_form(module: Any, state: Any) -> Any:
         return state
     tables: dict[str, HookTable] = {name: state.get(name, HookTable()) for name in TABLES}
     made: dict[str, Any] = {name: table.functions() for name, table in tables.items()}
-    for number, hook in tables["_load_state_dict_pre_hooks"].items():
-        if hook.with_kwargs:  # PyTorch has a class for those that take the module
-            made["_load_state_dict_pre_hooks"][number] = partial(hook.function, module)
+    for number in tables["_load_state_dict_pre_hooks"].with_kwargs & made["_load_state_dict_pre_hooks"].keys():
+        # PyTorch has a class for those that take the module
+        made["_load_state_dict_pre_hooks"][number] = partial(made["_load_state_dict_pre_hooks"][number], module)
     for name, (table, field) in MARKS.items():
-        made[name] = OrderedDict((number, True) for number, hook in tables[table].items() if getattr(hook, field))
+        marked = getattr(tables[table], field)
+        made[name] = OrderedDict((number, True) for number in tables[table] if number in marked)
     return {**state, **made, FULL: True if tables["_backward_hooks"] else None}
 
 
@@ -44,8 +45,5 @@ def from_pytorch_form(state: dict[str, Any]) -> dict[str, Any]:
             kept[name] = table
         elif table:
             marks = {field: state.get(mark, {}) for mark, (of, field) in MARKS.items() if of == name}
-            table.successor = kept[name] = HookTable(  # for the handles that are in the same pickle
-                (number, Hook(function, **{field: number in marked for field, marked in marks.items()}))
-                for number, function in table.items()
-            )
+            table.successor = kept[name] = HookTable(table, **marks)  # for the handles that are in the same pickle
     return kept

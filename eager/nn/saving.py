@@ -14,7 +14,7 @@ from eager.core.parameter import Parameter
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign as write
 from eager.engine.language import E
-from eager.nn.hooks import Hook, HookTable, RemovableHandle, hooks_of
+from eager.nn.hooks import HookTable, RemovableHandle, calls, hooks_of
 from eager.nn.parameter import is_lazy
 from eager.nn.pickled import from_pytorch_form, in_pytorch_form
 
@@ -98,13 +98,13 @@ class Saved:
         if hasattr(found, "_metadata"):
             found._metadata[prefix[:-1]] = metadata
         for hook in list(self._state_dict_pre_hooks.values()):
-            hook.function(self, prefix, keep_vars)
+            hook(self, prefix, keep_vars)
         self._save_to_state_dict(found, prefix, keep_vars)
         for name, child in self._modules.items():
             if child is not None:
                 child.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in list(self._state_dict_hooks.values()):
-            found = hook.function(self, found, prefix, metadata) or found
+            found = hook(self, found, prefix, metadata) or found
         return found
 
     def _load_from_state_dict(
@@ -162,14 +162,14 @@ class Saved:
             if assign:
                 local["assign_to_params_buffers"] = True
             arguments = (values, prefix, local, True, missing, unexpected, errors)
-            for hook in list(module._load_state_dict_pre_hooks.values()):
+            for hook in calls(module._load_state_dict_pre_hooks):
                 hook.function(*((module, *arguments) if hook.with_kwargs else arguments))
             module._load_from_state_dict(*arguments)
             for name, child in module._modules.items():
                 if child is not None:
                     visit(child, f"{prefix}{name}.")
             for hook in list(module._load_state_dict_post_hooks.values()):
-                after.append(lambda hook=hook: hook.function(module, result))
+                after.append(lambda hook=hook: hook(module, result))
 
         with _collecting() as copies:
             visit(self, "")
@@ -190,24 +190,24 @@ class Saved:
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after this module's state has been collected."""
-        return hooks_of(self, "_state_dict_hooks").register(Hook(hook))
+        return hooks_of(self, "_state_dict_hooks").register(hook)
 
     _register_state_dict_hook = register_state_dict_post_hook
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before this module's state is collected."""
-        return hooks_of(self, "_state_dict_pre_hooks").register(Hook(hook))
+        return hooks_of(self, "_state_dict_pre_hooks").register(hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` before loading."""
-        return hooks_of(self, "_load_state_dict_pre_hooks").register(Hook(hook, with_kwargs=True))
+        return hooks_of(self, "_load_state_dict_pre_hooks").register(hook, with_kwargs=True)
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> Any:
-        return hooks_of(self, "_load_state_dict_pre_hooks").register(Hook(hook, with_kwargs=with_module))
+        return hooks_of(self, "_load_state_dict_pre_hooks").register(hook, with_kwargs=with_module)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after loading."""
-        return hooks_of(self, "_load_state_dict_post_hooks").register(Hook(hook))
+        return hooks_of(self, "_load_state_dict_post_hooks").register(hook)
 
     # --- pickles
 

@@ -18,7 +18,7 @@ from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.sparse import hooks, is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from eager.nn.hooks import Hook, HookTable, RemovableHandle
+from eager.nn.hooks import HookTable, RemovableHandle
 from eager.nn.module import clear_gradient, typename
 from eager.optim.checks import CHECKS
 from eager.optim.state import Parts, Remembered, StateInUse, fitted, parts
@@ -217,10 +217,10 @@ class Optimizer:
     # --- hooks
 
     def _hooks(self, kind: str) -> list[Callable[..., Any]]:
-        return [hook.function for hook in self._tables.get(kind, {}).values()]
+        return list(self._tables.get(kind, {}).values())
 
     def _register(self, kind: str, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        return self._tables.setdefault(kind, HookTable()).register(Hook(hook), prepend)
+        return self._tables.setdefault(kind, HookTable()).register(hook, prepend)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; what it returns, if not None, replaces the two."""

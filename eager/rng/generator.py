@@ -18,6 +18,7 @@ import numpy as np
 
 from eager.core.devices import CPU, check_device, device
 from eager.core.interpreter import current_interpreter
+from eager.core.shown import Shown, ShownObject
 from eager.core.tensor import Tensor
 from eager.rng.threefry import Threefry
 from graphc.errors import CaptureError
@@ -51,7 +52,7 @@ SEEDING_IS_NOT_CAPTURED = (
 )
 
 
-class Generator:
+class Generator(ShownObject, metaclass=Shown):
     """A stream of random numbers. As `torch.Generator`: on the CPU, or of the numbers for a `device`."""
 
     def __new__(cls, device: Any = "cpu") -> Generator:

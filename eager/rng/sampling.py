@@ -71,7 +71,7 @@ def finished(result: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
     if out is not None:
         from eager.functional.outputs import store
 
-        store(result, out, warn=False)
+        store(result, out, quiet=True)
         result = out
     return result.requires_grad_(_message=NEEDS_FLOAT) if requires_grad else result
 

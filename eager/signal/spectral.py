@@ -21,6 +21,11 @@ from eager.signal.windows import kaiser_values
 from graphc.ops.dtypes import complex_of, default_float, is_inexact
 from graphc.ops.rules import C_NAMES, SHORT_NAMES, torch_name
 
+NOT_COMPLEX = (
+    "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for "
+    "all inputs, and return_complex=False will raise an error.\nNote: you can still call torch.view_as_real on the "
+    "complex output to recover the old return format."
+)
 NO_WINDOW = (
     "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other "
     "windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress "
@@ -154,6 +159,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
 
+    if return_complex is False:
+        warn_once(NOT_COMPLEX)
     refuse = _refusal("stft", input, window, n_fft=n_fft, hop_length=hop, win_length=length, normalized=normalized,
                       onesided=onesided, return_complex=return_complex, align_to_window=align_to_window)  # fmt: skip
     dtype = input._dtype()

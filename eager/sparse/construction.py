@@ -18,7 +18,7 @@ from eager.core.sparse import ON_CPU, Sparse, is_sparse, tensor
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
-from eager.functional.arguments import sizes_of
+from eager.functional.arguments import no_overload, sizes_of
 from eager.functional.buffers import NO_GRAD_DTYPE
 from eager.functional.data import as_tensor
 from eager.sparse import invariants
@@ -154,6 +154,9 @@ def _maker(name: str, first: str, second: str, what: str) -> Callable[..., Tenso
         return _make(name, compressed, plain, values, size, dtype, device, requires_grad, check_invariants)
 
     def public(*args: Any, **kwargs: Any) -> Tensor:
+        if len(args) + len(kwargs) < 3:
+            kinds = f"object {first}, object {second}, object values"
+            raise no_overload(f"{name}_tensor", args, (f"{kinds}, tuple of ints size", kinds))
         renamed = {{first: "compressed", second: "plain"}.get(key, key): value for key, value in kwargs.items()}
         return function(*args, **renamed)
 

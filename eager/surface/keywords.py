@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from eager.functional.checking import raise_better
+
 NUMPY = {"axis": "dim", "keepdims": "keepdim"}
 # public name -> other name=the parameter's name here ("*": the value is what is given by position)
 OTHERS = {
@@ -45,23 +47,26 @@ def names_of(name: str, function: Callable[..., Any]) -> dict[str, str]:
     return {other: own for other, own in found.items() if other not in known}
 
 
-def with_other_names(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def with_other_names(name: str, function: Callable[..., Any], method: bool = False) -> Callable[..., Any]:
     """`function`, called by the other names of its parameters, too; itself if they have none.
 
     Raises TypeError, as Python does, for a parameter that is given by two names.
     """
     if not callable(function) or isinstance(function, type) or not names_of(name, function):
         return function
-    return _taking(name, function)
+    return _taking(name, function, method)
 
 
 @functools.cache
-def _taking(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _taking(name: str, function: Callable[..., Any], method: bool) -> Callable[..., Any]:
     others = names_of(name, function)
 
     @functools.wraps(function)
     def taking(*values: Any, **named: Any) -> Any:
-        return function(*values, **named) if not named else _renamed(name, function, others, values, named)
+        try:
+            return function(*values, **named) if not named else _renamed(name, function, others, values, named)
+        except Exception as error:
+            raise_better(error, name, function, values, named, method)
 
     vars(taking)["other_names"] = others
     return taking

@@ -31,7 +31,7 @@ class _Later:
 def install() -> None:
     """Give Tensor what the tables say. Some replace the plain forms that `eager.surface.operators` gives."""
     for name, where in METHODS.items():
-        setattr(Tensor, name, _Later(name, lambda name=name, where=where: offered(name, found(*where))))
+        setattr(Tensor, name, _Later(name, lambda name=name, where=where: offered(name, where, method=True)))
     for name, where in PROPERTIES.items():
         setattr(Tensor, name, _Later(name, lambda where=where: property(found(*where))))
     for name, target in names.ALIASES.items():

@@ -69,6 +69,7 @@ FUNCTIONS = {
     "functional.elementwise": "isin polygamma",
     "functional.calculus": "cumulative_trapezoid gradient trapezoid trapz=trapezoid",
     "functional.distances": "cdist",
+    "functional.quantization": "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine",
     "functional.copies": "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy permute_copy select_copy "
     "slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy "
     "unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy",
@@ -230,5 +231,5 @@ MISSING_METHODS = (
 SUBMODULES = frozenset(
     "_C __config__ _dynamo _higher_order_ops _tensor_str accelerator amp autograd backends compiler cpu cuda "
     "distributed distributions fft func fx hub jit library linalg masked mps multiprocessing nn onnx optim overrides "
-    "profiler random return_types signal sparse special testing types utils version xpu".split()
+    "profiler random return_types serialization signal sparse special testing types utils version xpu".split()
 )  # fmt: skip

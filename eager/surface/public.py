@@ -10,7 +10,7 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.surface import names, operators
 from eager.surface.deprecations import offered
-from eager.surface.entries import FUNCTIONS, found
+from eager.surface.entries import FUNCTIONS
 from graphc.ops import BUILT_IN
 
 _WITH_OUT = frozenset(names.OUT.split())
@@ -41,7 +41,7 @@ def is_fixed(name: str) -> bool:
 
 def _of_table(name: str) -> Any:
     """A function of the tables, with `out` if its entry says so."""
-    function = offered(name, found(*FUNCTIONS[name]))
+    function = offered(name, FUNCTIONS[name])
     if name in _WITH_OUT:
         from eager.functional.outputs import with_out
 

@@ -31,10 +31,14 @@ _SLACK = 1_000_000  # bytes that calls may copy besides those of the file
 @final
 @dataclass(frozen=True, eq=False)
 class Function:
-    """What a pickle may call: `make(*arguments)`, which checks them, and raises TypeError or ValueError."""
+    """What a pickle may call: `make(*arguments)`, which checks them, and raises TypeError or ValueError.
+
+    new: what makes an object that is then built, if that is another.
+    """
 
     name: str
     make: Callable[..., Any]
+    new: Callable[..., Any] | None = None
 
 
 class Meaning(NamedTuple):
@@ -219,14 +223,14 @@ class Unpickler:
         self._admit(items, items)
         self._stack.append(frozenset(items))
 
-    def _call(self) -> None:
+    def _call(self, new: bool = False) -> None:
         arguments, function = self._pop(), self._pop()
         if not isinstance(function, Function) or type(arguments) is not tuple:
             raise TypeError(NOT_CALLED.format(what=type(function).__name__))
         self._spend(10)
         self._spend_on(arguments)  # type: ignore[reportUnknownArgumentType]
         try:
-            self._stack.append(function.make(*arguments))
+            self._stack.append(((new and function.new) or function.make)(*arguments))
         except FileError:
             raise
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -315,7 +319,7 @@ _NAMED: dict[bytes, _Action] = {
     b"\x90": Unpickler._add,
     b"\x91": Unpickler._frozen,
     b"R": Unpickler._call,
-    b"\x81": Unpickler._call,
+    b"\x81": lambda r: r._call(new=True),
     b"b": Unpickler._build,
     b"Q": lambda r: r._stack.append(r._meaning.stored(r._pop())),
     b"h": lambda r: r._get("B"),

@@ -306,7 +306,7 @@ def test_new_op_is_a_function_and_a_method(cube: Op):
     for result in (operators.functions["cube_of_test"](x), x.cube_of_test(), E.cube_of_test(x)):  # type: ignore[attr-defined]
         assert values(result) == [8.0, 27.0]
         assert result.grad_fn.name() == "CubeOfTestBackward0"
-    assert "def cube_of_test(input, out=None):" in source(cube)
+    assert "def cube_of_test(input, *, out=None):" in source(cube)
 
 
 def test_new_op_has_gradients_of_any_order(cube: Op):

@@ -31,10 +31,16 @@ ONCE = {
     "t.triangular_solve(t.ones(2, 1), t.eye(2))": "torch.triangular_solve is deprecated in favor of",
     "t.lu(t.eye(2))": "torch.lu is deprecated in favor of torch.linalg.lu_factor",
     "t.stft(t.ones(16), 4, return_complex=True)": "A window was not provided. A rectangular window will be applied,",
+    "t.ones(2, dtype=t.complex64).float()": "Casting complex values to real discards the imaginary part",
+    "t.ones(2).copy_(t.ones(2, dtype=t.complex64))": "Casting complex values to real discards the imaginary part",
+    "t.ones(2).__setitem__(0, t.tensor(1j))": "Casting complex values to real discards the imaginary part",
+    "t.stft(t.ones(16), 4, window=t.ones(4), return_complex=False)": "stft with return_complex=False is",
+    "t.where(t.ones(2).byte(), 1.0, 0.0)": "where received a uint8 condition tensor. This behavior is deprecated",
     "t.ones(2).storage()": "TypedStorage is deprecated. It will be removed in the future",
     "t.set_default_tensor_type(t.FloatTensor)": "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1",
 }
 EACH_TIME = {
+    "t.ones(2)[t.ones(2).byte()]": "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool",
     "F.kl_div(t.ones(2), t.ones(2))": "reduction: 'mean' divides the total loss by both the batch size and the support",
     "F.mse_loss(t.ones(3, 1), t.ones(3))": "Using a target size (torch.Size([3])) that is different to the input size",
     "F.l1_loss(t.ones(3, 1), t.ones(3))": "Using a target size (torch.Size([3])) that is different to the input size",
@@ -45,7 +51,7 @@ SILENT = (
     "t.ones(2, 3).T", "t.ones(2, 3, 4).mT", "F.kl_div(t.ones(2), t.ones(2), reduction='batchmean')",
     "t.kl_div(t.ones(2), t.ones(2), reduction=1)", "t.linalg.qr(t.ones(2, 2))", "t.linalg.cholesky(t.eye(2))",
     "t.stft(t.ones(16), 4, window=t.ones(4), return_complex=True)", "t.ones(2).untyped_storage()",
-    "F.mse_loss(t.ones(3), t.ones(3))",
+    "F.mse_loss(t.ones(3), t.ones(3))", "t.ones(2, dtype=t.complex64).bool()",
 )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from eager.core import operands
 from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
@@ -64,6 +64,8 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def relu_(input: Tensor) -> Tensor:
     """`relu` in place. As `torch.nn.functional.relu_`."""
+    if not isinstance(input, Tensor):
+        raise operands.not_a_tensor(input)
     return input.relu_()  # type: ignore[attr-defined]
 
 
@@ -307,7 +309,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 def _dim_or_guess(name: str, dim: int | None, ndim: int) -> int:
     if dim is not None:
         return dim
-    warnings.warn(IMPLICIT_DIM.format(name=name), UserWarning, stacklevel=3)
+    warn(IMPLICIT_DIM.format(name=name))
     return 0 if ndim in (0, 1, 3) else 1
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 from eager.core.sparse import is_sparse, not_implemented
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.engine.node_names import named
@@ -103,14 +103,13 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     check_probability(p)
     ndim = len(shape_of(input, "dropout2d"))
     if ndim not in (3, 4):
-        warnings.warn(OTHER_DIMS.format(ndim=ndim, spatial=2, least=3, most=4), stacklevel=2)
+        warn(OTHER_DIMS.format(ndim=ndim, spatial=2, least=3, most=4))
     if ndim == 3:
-        warnings.warn(
+        warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
             "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
             "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
-            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=2,
+            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
         )
     return _by_channel(input, p, training, inplace, False)
 
@@ -120,7 +119,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     check_probability(p)
     ndim = len(shape_of(input, "dropout3d"))
     if ndim not in (4, 5):
-        warnings.warn(OTHER_DIMS.format(ndim=ndim, spatial=3, least=4, most=5), stacklevel=2)
+        warn(OTHER_DIMS.format(ndim=ndim, spatial=3, least=4, most=5))
     return _by_channel(input, p, training, inplace, ndim != 5)
 
 

@@ -67,9 +67,9 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     Raises IndexError for an index outside [0, V). With `sparse`, the gradient of the weight is a sparse COO tensor.
     """
     padding_idx = padding_row(padding_idx, weight)
-    check_indices(input, "embedding")
     if len(weight._d.shape) != 2:
         raise RuntimeError("'weight' must be 2-D")
+    check_indices(input, "embedding")
     input = within(input, weight._d.shape[0], lambda wrong: IndexError(OUT_OF_RANGE))
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.language import E
 from eager.engine.node_names import whole
 from eager.functional.arguments import constant, not_implemented, shape_of
@@ -32,7 +32,7 @@ STEPS = (-1, 0, 1, 2)
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid (N, *, d) of points that matrices theta (N, d, d + 1) map the points of an image to. As in PyTorch."""
     if align_corners is None:
-        warnings.warn(CORNERS.format(name="affine_grid and grid_sample"), stacklevel=2)
+        warn(CORNERS.format(name="affine_grid and grid_sample"))
         align_corners = False
     if not is_floating(theta._dtype()):
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
@@ -84,7 +84,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
             f"'{padding_mode}'"
         )
     if align_corners is None:
-        warnings.warn(CORNERS.format(name="grid_sample and affine_grid"), stacklevel=2)
+        warn(CORNERS.format(name="grid_sample and affine_grid"))
         align_corners = False
     shape, points = tuple(shape_of(input, "grid_sampler")), tuple(shape_of(grid, "grid_sampler", "grid", 2))
     d = len(shape) - 2

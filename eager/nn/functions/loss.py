@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from eager.core import operands
 from eager.core.interpreter import on_arrays
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
@@ -111,7 +111,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
     """target * (log(target) - input), `input` in log space. As `torch.nn.functional.kl_div` (with "batchmean")."""
     reduction = chosen_reduction(size_average, reduce, reduction)
     if reduction == "mean":
-        warnings.warn(KL_MEAN, UserWarning, stacklevel=2)
+        warn(KL_MEAN)
     return divergence(input, target, reduction, log_target)
 
 
@@ -157,8 +157,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
                       reduction: str = "mean") -> Tensor:  # fmt: skip
     """(log(var) + (input - target)^2 / var) / 2, with var at least `eps`. As in PyTorch."""
     shape = tuple(shape_of(input, "gaussian_nll_loss"))
-    if isinstance(var, (int, float)):
-        if var < 0:
+    if not isinstance(var, Tensor):
+        if var < 0:  # Python's TypeError if it is no number
             raise ValueError("var has negative entry/entries")
         var = E.full(shape=shape, value=var, dtype=input._dtype())
     elif on_arrays(var) and bool(np.any(var._array() < 0)):

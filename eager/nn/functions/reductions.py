@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from eager.core import operands
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.language import E
 from eager.functional.arguments import ALL_AXES
 
@@ -38,9 +38,7 @@ def chosen_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
         return reduction
     average = True if size_average is None else size_average
     chosen = "none" if reduce is False else "mean" if average else "sum"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{chosen}' instead.", stacklevel=4
-    )
+    warn(f"size_average and reduce args will be deprecated, please use reduction='{chosen}' instead.")
     return chosen
 
 
@@ -48,4 +46,4 @@ def warn_of_sizes(input: Tensor, target: Tensor) -> None:
     """Warn of a target that broadcasts: it rarely is meant."""
     if input._d.shape != operands.size(target):
         sizes = {"target": list(target._d.shape), "input": list(input._d.shape)}
-        warnings.warn(SIZES.format(**sizes), UserWarning, stacklevel=4)
+        warn(SIZES.format(**sizes))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.nn.calling import EveryModule
-from eager.nn.hooks import Hook, RemovableHandle
+from eager.nn.hooks import RemovableHandle
 from eager.nn.module import Module
 from eager.nn.saving import IncompatibleKeys as _IncompatibleKeys  # noqa: F401  (a name that Lightning takes)
 
@@ -18,21 +18,21 @@ __all__ = [
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, args)` before every module's `forward`."""
-    return EveryModule.pre.register(Hook(hook))
+    return EveryModule.pre.register(hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call `hook(module, args, output)` after every module's `forward`."""
-    return EveryModule.after.register(Hook(hook, with_kwargs, always_call))
+    return EveryModule.after.register(hook, False, with_kwargs, always_call)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` in every module's backward."""
-    return EveryModule.backward.register(Hook(hook))
+    return EveryModule.backward.register(hook)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_output)` before every module's backward."""
-    return EveryModule.before_backward.register(Hook(hook))
+    return EveryModule.before_backward.register(hook)

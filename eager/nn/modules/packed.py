@@ -11,6 +11,7 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional.joining import cat, stack
+from graphc.ops.rules import broadcast_shapes
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
@@ -126,6 +127,8 @@ def pad_sequence(
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    for s in sequences[1:]:
+        broadcast_shapes([(1, *sequences[0]._d.shape[1:]), (1, *s._d.shape[1:])])  # an error if they do not fit
     longest = max(s._d.shape[0] for s in sequences)
     padded = []
     for s in sequences:

@@ -126,6 +126,14 @@ class RNNBase(Layer):
         count = self.num_layers * (2 if self.bidirectional else 1)
         return tuple(E.full(shape=(count, batch, size), value=0, dtype=like._dtype()) for size in self._sizes())
 
+    def _check_dtype(self, input: Tensor) -> None:
+        have, want = input.dtype, self._weights(0)[0].dtype
+        if have != want and not autocast_state().enabled:
+            raise ValueError(
+                f"RNN input dtype ({have}) does not match weight dtype ({want}). Convert input: input.to({want}), or "
+                f"convert model: model.to({have})"
+            )
+
     def _check_state(self, state: State, batch: int, unbatched: bool) -> None:
         count = self.num_layers * (2 if self.bidirectional else 1)
         for i, (part, size) in enumerate(zip(state, self._sizes(), strict=True)):
@@ -219,6 +227,7 @@ class RNNBase(Layer):
         ndim = len(input._d.shape)
         if ndim not in (2, 3):
             raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {ndim}D instead")
+        self._check_dtype(input)
         batched = ndim == 3
         if state is not None:
             _check_ranks(state, batched, self.mode)
@@ -259,6 +268,7 @@ class RNNBase(Layer):
         return self.mode == "LSTM" and not self.proj_size and input._dtype() == FLOAT32
 
     def _forward_packed(self, packed: PackedSequence, state: State | None) -> tuple[PackedSequence, State]:
+        self._check_dtype(packed.data)
         sizes = packed.batch_sizes.tolist()
         if state is None:
             state = self._zeros(sizes[0], packed.data)

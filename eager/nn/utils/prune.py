@@ -10,6 +10,7 @@ import numbers
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
+from eager.core.shown import ShownObject
 from eager.engine.language import E
 from eager.functional.creation import ones_like, zeros_like
 from eager.functional.sorting import kthvalue, topk
@@ -25,7 +26,7 @@ NO_DIM = 'Pruning methods of PRUNING_TYPE "structured" need to have the attribut
 USE_CONTAINER = "Avoid adding multiple pruning hooks to the same tensor {} of module {}. Use a PruningContainer."
 
 
-class BasePruningMethod(WeightHook):
+class BasePruningMethod(WeightHook, ShownObject):
     """Base of the methods: a subclass has a PRUNING_TYPE and a `compute_mask`.
 
     The type says what a method sees of a tensor that is pruned already: "unstructured" the elements that are left,
@@ -394,5 +395,5 @@ def remove(module: Any, name: str) -> Any:
 
 def is_pruned(module: Any) -> bool:
     """Whether some weight here or below is pruned."""
-    hooks = (hook.function for each in module.modules() for hook in each._forward_pre_hooks.values())
+    hooks = (hook for each in module.modules() for hook in each._forward_pre_hooks.values())
     return any(isinstance(hook, BasePruningMethod) for hook in hooks)

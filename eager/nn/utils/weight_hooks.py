@@ -22,11 +22,10 @@ class WeightHook:
     @classmethod
     def of(cls, module: Any, name: str) -> list[Self]:
         """The hooks of this kind on the weight `name` of `module`."""
-        found = [hook.function for hook in module._forward_pre_hooks.values()]
-        return [hook for hook in found if isinstance(hook, cls) and hook.name == name]
+        return [hook for hook in module._forward_pre_hooks.values() if isinstance(hook, cls) and hook.name == name]
 
 
 def unhook(table: HookTable, function: Any) -> None:
     """Take the hook `function` out of a table of hooks."""
-    for key in [key for key, hook in table.items() if hook.function == function]:  # a method is made anew
+    for key in [key for key, hook in table.items() if hook == function]:  # a method is made anew
         del table[key]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from eager.core.grad_mode import no_grad
+from eager.core.shown import ShownObject
 from eager.core.tensor import Tensor
 from eager.optim.optimizer import Group, Optimizer
 
@@ -71,7 +72,7 @@ def check_optimizer(optimizer: Any) -> None:
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
-class LRScheduler:
+class LRScheduler(ShownObject):
     """Base of the schedules. As `torch.optim.lr_scheduler.LRScheduler`.
 
     A subclass defines `get_lr`, which gives the rates for epoch `last_epoch` from those that the groups have now. It

@@ -13,10 +13,11 @@ from typing import Any, Generic, TypeVar
 
 from eager.core.devices import accelerator
 from eager.core.runtime import devices
+from eager.core.shown import ShownObject
 from eager.rng.generator import Generator
 from eager.utils.data.collate import default_collate, default_convert
 from eager.utils.data.dataset import Dataset, IterableDataset
-from eager.utils.data.iteration import Pass, WorkerPass
+from eager.utils.data.iteration import _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 from eager.utils.data.resuming import Place, Progress, place_of, state_of
 from eager.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -33,7 +34,7 @@ TOO_MANY_WORKERS = (
     "potential slowness/freeze if necessary."
 )
 
-_BaseDataLoaderIter, _MultiProcessingDataLoaderIter = Pass, WorkerPass  # names that Lightning takes
+_BaseDataLoaderIter = _SingleProcessDataLoaderIter  # a name that Lightning takes
 
 
 class _Forever(Sampler[None]):
@@ -43,7 +44,7 @@ class _Forever(Sampler[None]):
         return repeat(None)
 
 
-class DataLoader(Generic[T]):
+class DataLoader(ShownObject, Generic[T]):
     """Iterates over `dataset` in batches. As `torch.utils.data.DataLoader`.
 
     For a seed, the samples come in PyTorch's order. Each pass draws a base seed from `generator` (the default one);
@@ -55,7 +56,7 @@ class DataLoader(Generic[T]):
 
     _settled = False
     _length_given: int | None = None  # what __len__ last said of an iterable dataset
-    _iterator: WorkerPass | None = None
+    _iterator: _MultiProcessingDataLoaderIter | None = None
     _progress: Progress | None = None  # of the pass that was begun last
     _loaded: dict[str, Any] | None = None  # a state that no pass has begun from yet
     _place: Place | None = None  # where the next pass begins, if another process has been in the middle of one
@@ -170,14 +171,14 @@ class DataLoader(Generic[T]):
         self._progress, self._place, self._loaded = made.progress, None, None
         return made
 
-    def _pass(self) -> Pass:
+    def _pass(self) -> _SingleProcessDataLoaderIter:
         if self.num_workers == 0:
-            return Pass(self, self._place)
+            return _SingleProcessDataLoaderIter(self, self._place)
         self._warn_of_many_workers()
         if not self.persistent_workers:
-            return WorkerPass(self, self._place)
+            return _MultiProcessingDataLoaderIter(self, self._place)
         if self._iterator is None or self._place is not None:
-            self._iterator = WorkerPass(self, self._place)
+            self._iterator = _MultiProcessingDataLoaderIter(self, self._place)
         else:
             self._iterator.restart()
         return self._iterator

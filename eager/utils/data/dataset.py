@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
+from eager.core.shown import ShownObject
 from eager.core.tensor import Tensor
 from eager.rng.functions import randperm
 from eager.rng.generator import Generator
@@ -16,7 +17,7 @@ from eager.rng.generator import Generator
 T = TypeVar("T")
 
 
-class Dataset(Generic[T]):
+class Dataset(ShownObject, Generic[T]):
     """Base of datasets with samples by index: a subclass defines `__getitem__`, and `__len__` for most uses."""
 
     def __getitem__(self, index: Any) -> T:

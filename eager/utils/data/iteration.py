@@ -17,6 +17,7 @@ from typing import Any
 from eager.core.devices import accelerator
 from eager.core.pytree import tree_map
 from eager.core.runtime import devices
+from eager.core.shown import ShownObject
 from eager.utils.data.fetch import Recipe
 from eager.utils.data.resuming import Place, Progress, begin_at, start_of
 from eager.utils.data.sampler import drawn_seed
@@ -34,7 +35,7 @@ TOO_LONG_WITH_WORKERS = (
 )
 
 
-class Pass(Iterator[Any]):
+class _SingleProcessDataLoaderIter(ShownObject, Iterator[Any]):
     """The batches of one pass, without workers.
 
     place  where to begin, if it resumes one of another process
@@ -95,7 +96,7 @@ def _pinned(member: Any) -> Any:
     return member.pin_memory() if hasattr(member, "pin_memory") else member
 
 
-class WorkerPass(Pass):
+class _MultiProcessingDataLoaderIter(_SingleProcessDataLoaderIter):
     """The batches of one pass, fetched ahead by worker processes.
 
     Tasks are numbered in the order of the sampler and go round the workers; batches are given out in that order

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from eager.core import dtypes
+from eager.core.shown import ShownObject
 from eager.functional.creation import as_tensor, empty
 from eager.rng.functions import multinomial, randint, randperm
 from eager.rng.generator import Generator
@@ -25,7 +26,7 @@ def is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-class Sampler(Generic[T_co]):
+class Sampler(ShownObject, Generic[T_co]):
     """Base of samplers: a subclass defines `__iter__`, and `__len__` if it is known."""
 
     def __init__(self, data_source: Any = None):

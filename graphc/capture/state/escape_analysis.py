@@ -212,7 +212,7 @@ class EscapeAnalysis(Lookup):
     def _hooks(self, table: Any, path: Path) -> None:
         self._place(Inside, table, "", path)
         for hook in table.values():
-            self._escape_later(hook.function, path)
+            self._escape_later(hook, path)
 
     def _optimizer(self, optimizer: Optimizer, path: Path) -> None:
         """Its parameters, settings and hooks.

@@ -1,0 +1,154 @@
+"""Which argument of a call that failed is of a wrong kind: asked when it has failed, so that good calls cost nothing.
+
+What each argument takes is read from the annotations of the function, and from the names that PyTorch gives to sizes.
+Flags are asked before the call, because Python takes anything for a bool.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from eager.core.dtypes import type_name
+from eager.core.tensor import Tensor
+
+WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
+SAID = re.compile(r"[\w.]+\(\)(:| received| takes| got| missing) ")  # PyTorch's words
+INSIDE = re.compile(r"[\w.<>]*<locals>\.\w+\(\)")  # the name of a function that another one has made
+# arguments that are an int or several, in all functions that have them
+INTS = frozenset("size stride kernel_size s pad padding dilation split_sizes output_size dims normalized_shape".split())
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, numbers.Number) or (isinstance(value, Tensor) and value.numel() == 1)  # type: ignore[attr-defined]
+
+
+def _int(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value._dtype().kind in "iu" and _number(value)
+    return hasattr(value, "__index__")
+
+
+def _ints(value: Any) -> bool:
+    return _int(value) or (isinstance(value, Sequence) and not isinstance(value, str) and all(map(_ints, value)))
+
+
+# what an annotation begins with -> (whether a value fits, PyTorch's name of the kind)
+KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "Tensor": (lambda value: isinstance(value, Tensor), "Tensor"),
+    "int": (_int, "int"),
+    "float": (_number, "float"),
+    "bool": (lambda value: type(value).__name__.startswith("bool"), "bool"),
+    "str": (lambda value: isinstance(value, str), "str"),
+    "Sequence[int]": (_ints, "tuple of ints"),
+    "Generator": (lambda value: type(value).__name__ == "Generator", "torch.Generator"),
+}
+
+
+# functions that PyTorch writes in Python, by the attribute that each asks of its first argument
+OF_PYTHON = {
+    name: attribute
+    for attribute, names in {
+        "abs": "softsign", "layout": "norm", "norm": "normalize", "requires_grad": "lobpcg",
+        "shape": "pca_lowrank svd_lowrank", "sigmoid": "sigmoid", "size": "instance_norm", "tanh": "tanh tanhshrink",
+        "dim": "dropout1d dropout2d dropout3d glu interpolate softmin upsample upsample_bilinear upsample_nearest",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+
+
+class Wanted(NamedTuple):
+    """What a function wants as one of its arguments."""
+
+    argument: str
+    kind: str
+    optional: bool
+    position: int | None  # None if it is given by name only
+
+    def error(self, name: str, value: Any, by_name: bool, method: bool) -> Exception | None:
+        """PyTorch's error if `value` is not of the kind."""
+        fits, wanted = KINDS[self.kind]
+        if (value is None and self.optional) or fits(value):
+            return None
+        if self.position == 0 and name in OF_PYTHON and not method:
+            return AttributeError(f"'{type(value).__name__}' object has no attribute '{OF_PYTHON[name]}'")
+        position = self.position
+        at = "" if position is None or by_name else f" (position {position + (not method)})"
+        kind = type_name(value)
+        return TypeError(WRONG.format(name=name, argument=self.argument, position=at, wanted=wanted, kind=kind))
+
+
+@functools.cache
+def wanted_of(function: Callable[..., Any]) -> tuple[Wanted, ...]:
+    """What `function` wants, as far as its annotations say it."""
+    found: list[Wanted] = []
+    for at, (argument, p) in enumerate(inspect.signature(function).parameters.items()):
+        if p.kind is p.VAR_POSITIONAL:
+            break
+        if argument == "out" or p.kind is p.VAR_KEYWORD:
+            continue
+        kind, *others = str(p.annotation).split(" | ")
+        if kind == "Any" and argument in INTS:
+            kind = "Sequence[int]"
+        if kind in KINDS and others in ([], ["None"]):
+            position = None if p.kind is p.KEYWORD_ONLY else at
+            found.append(Wanted(argument, kind, bool(others) or p.default is None, position))
+    return tuple(found)
+
+
+def wrong_argument(name: str, function: Callable[..., Any], values: Sequence[Any], named: Mapping[str, Any],
+                   method: bool = False) -> Exception | None:  # fmt: skip
+    """PyTorch's error for the first argument of `function`, the public `name`, that is of a wrong kind."""
+    wanted = wanted_of(function)
+    return _first_wrong(wanted[:1] if name in OF_PYTHON else wanted, name, values, named, method)
+
+
+def _first_wrong(wanted: Sequence[Wanted], name: str, values: Sequence[Any], named: Mapping[str, Any],
+                 method: bool) -> Exception | None:  # fmt: skip
+    for each in wanted:
+        by_name = each.argument in named
+        if by_name:
+            value = named[each.argument]
+        elif each.position is not None and each.position < len(values):
+            value = values[each.position]
+        else:
+            continue
+        if (error := each.error(name, value, by_name, method)) is not None:
+            return error
+    return None
+
+
+def raise_better(error: Exception, name: str, function: Callable[..., Any], values: Sequence[Any],
+                 named: Mapping[str, Any], method: bool = False) -> NoReturn:  # fmt: skip
+    """Raise PyTorch's error for an argument of a wrong kind, or else `error`, which the call raised."""
+    said = isinstance(error, TypeError) and SAID.match(str(error)) is not None and name not in OF_PYTHON
+    if not said and (wrong := wrong_argument(name, function, values, named, method)) is not None:
+        raise wrong from None
+    if isinstance(error, TypeError) and INSIDE.match(str(error)):
+        raise TypeError(INSIDE.sub(f"{name}()", str(error))) from None
+    raise error
+
+
+def checking(name: str, function: Callable[..., Any], method: bool = False) -> Callable[..., Any]:
+    """`function`, the public `name`, that says of an argument of a wrong kind what PyTorch says."""
+    if not callable(function) or isinstance(function, type) or not wanted_of(function):
+        return function
+    flags = tuple(each for each in wanted_of(function) if each.kind == "bool" and each.position is not None)
+    first = min((each.position or 0 for each in flags), default=0)
+
+    @functools.wraps(function)
+    def checked(*values: Any, **named: Any) -> Any:
+        if flags and (len(values) > first or named):
+            wrong = _first_wrong(flags, name, values, named, method)
+            if wrong is not None:
+                raise wrong_argument(name, function, values, named, method) or wrong
+        try:
+            return function(*values, **named)
+        except Exception as error:
+            raise_better(error, name, function, values, named, method)
+
+    return checked
