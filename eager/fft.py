@@ -81,75 +81,73 @@ def _one_axis(name: str, input: Any, dim: int) -> int:
     return normalize_axis(dim, ndim)
 
 
-def _along_one(name: str, function: Any, what: str) -> Any:
+def _along_one(name: str, function: Any, inverse: bool, what: str) -> Any:
     def transform(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
         axis = _one_axis(name, input, dim)
-        return function(input, (axis,), {} if n is None else {axis: n}, norm)
+        return function(name, inverse, input, (axis,), {} if n is None else {axis: n}, norm)
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"{what} along `dim`, of `n` numbers. As `torch.fft.{name}`. RuntimeError for n < 1."
     return with_out(f"fft_{name}", transform)
 
 
-def _all_to_all(inverse: bool) -> Any:
-    def transform(x: Tensor, axes: tuple[int, ...], sizes: Mapping[int, int], norm: str | None) -> Tensor:
-        scale = _norm(norm, inverse)
-        real = x._dtype().kind != "c" and len(axes) == 1
-        x = _floating(x) if real else _complex(x)
-        for axis in axes:
-            x = _resized(x, axis, sizes[axis] if axis in sizes else x._d.shape[axis])
-        if not real:
-            return E.fft(x, axes=axes, inverse=inverse, norm=scale) if axes else x
-        forward = named(E.fft(_complex(x), axes=axes, inverse=False, norm=scale), "FftR2CBackward0")
-        return E.conj(forward) if inverse else forward
-
-    return transform
+def _all_resized(x: Tensor, axes: tuple[int, ...], sizes: Mapping[int, int]) -> Tensor:
+    for axis in axes:
+        x = _resized(x, axis, sizes[axis] if axis in sizes else x._d.shape[axis])
+    return x
 
 
-def _to_half(name: str, inverse: bool) -> Any:
-    def transform(x: Tensor, axes: tuple[int, ...], sizes: Mapping[int, int], norm: str | None) -> Tensor:
-        scale = _norm(norm, inverse)
-        x = _real(x, name)
-        if not axes:
-            raise RuntimeError(f"{name} must transform at least one axis")
-        for axis in axes:
-            x = _resized(x, axis, sizes[axis] if axis in sizes else x._d.shape[axis])
-        if not inverse:
-            return E.rfft(x, axes=axes, norm=scale, twice=False)
-        last = E.conj(E.rfft(x, axes=axes[-1:], norm=scale, twice=False))
-        return E.fft(last, axes=axes[:-1], inverse=True, norm=scale) if axes[1:] else last
-
-    return transform
+def _all_to_all(
+    name: str, inverse: bool, x: Tensor, axes: tuple[int, ...], sizes: Mapping[int, int], norm: str | None
+) -> Tensor:
+    scale = _norm(norm, inverse)
+    real = x._dtype().kind != "c" and len(axes) == 1
+    x = _all_resized(_floating(x) if real else _complex(x), axes, sizes)
+    if not real:
+        return E.fft(x, axes=axes, inverse=inverse, norm=scale) if axes else x
+    forward = named(E.fft(_complex(x), axes=axes, inverse=False, norm=scale), "FftR2CBackward0")
+    return E.conj(forward) if inverse else forward
 
 
-def _from_half(name: str, inverse: bool) -> Any:
-    def transform(x: Tensor, axes: tuple[int, ...], sizes: Mapping[int, int], norm: str | None) -> Tensor:
-        scale = _norm(norm, inverse)
-        x = _complex(x)
-        if not axes:
-            raise RuntimeError(f"{name} must transform at least one axis")
-        last = axes[-1]
-        n = sizes[last] if last in sizes else 2 * (x._d.shape[last] - 1)
-        if n < 1:
-            raise RuntimeError(SIZE.format(n=n))
-        for axis in axes[:-1]:
-            x = _resized(x, axis, sizes[axis] if axis in sizes else x._d.shape[axis])
-        x = _resized(x, last, n // 2 + 1)
-        if inverse:
-            return E.irfft(x, axes=axes, n=n, norm=scale, twice=True)
-        if axes[1:]:
-            x = E.fft(x, axes=axes[:-1], inverse=False, norm=scale)
-        return E.irfft(E.conj(x), axes=axes[-1:], n=n, norm=scale, twice=True)
-
-    return transform
+def _to_half(
+    name: str, inverse: bool, x: Tensor, axes: tuple[int, ...], sizes: Mapping[int, int], norm: str | None
+) -> Tensor:
+    scale = _norm(norm, inverse)
+    x = _real(x, name)
+    if not axes:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    x = _all_resized(x, axes, sizes)
+    if not inverse:
+        return E.rfft(x, axes=axes, norm=scale, twice=False)
+    last = E.conj(E.rfft(x, axes=axes[-1:], norm=scale, twice=False))
+    return E.fft(last, axes=axes[:-1], inverse=True, norm=scale) if axes[1:] else last
 
 
-fft = _along_one("fft", _all_to_all(False), "The discrete Fourier transform")
-ifft = _along_one("ifft", _all_to_all(True), "The inverse of `fft`")
-rfft = _along_one("rfft", _to_half("rfft", False), "The first half of the transform of real numbers")
-irfft = _along_one("irfft", _from_half("irfft", True), "The inverse of `rfft`")
-hfft = _along_one("hfft", _from_half("hfft", False), "The real transform of half of a Hermitian signal")
-ihfft = _along_one("ihfft", _to_half("ihfft", True), "The inverse of `hfft`")
+def _from_half(
+    name: str, inverse: bool, x: Tensor, axes: tuple[int, ...], sizes: Mapping[int, int], norm: str | None
+) -> Tensor:
+    scale = _norm(norm, inverse)
+    x = _complex(x)
+    if not axes:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    last = axes[-1]
+    n = sizes[last] if last in sizes else 2 * (x._d.shape[last] - 1)
+    if n < 1:
+        raise RuntimeError(SIZE.format(n=n))
+    x = _resized(_all_resized(x, axes[:-1], sizes), last, n // 2 + 1)
+    if inverse:
+        return E.irfft(x, axes=axes, n=n, norm=scale, twice=True)
+    if axes[1:]:
+        x = E.fft(x, axes=axes[:-1], inverse=False, norm=scale)
+    return E.irfft(E.conj(x), axes=axes[-1:], n=n, norm=scale, twice=True)
+
+
+fft = _along_one("fft", _all_to_all, False, "The discrete Fourier transform")
+ifft = _along_one("ifft", _all_to_all, True, "The inverse of `fft`")
+rfft = _along_one("rfft", _to_half, False, "The first half of the transform of real numbers")
+irfft = _along_one("irfft", _from_half, True, "The inverse of `rfft`")
+hfft = _along_one("hfft", _from_half, False, "The real transform of half of a Hermitian signal")
+ihfft = _along_one("ihfft", _to_half, True, "The inverse of `hfft`")
 
 # --- along several dims
 
@@ -180,9 +178,9 @@ def _several_axes(name: str, input: Any, s: Any, dim: Any) -> tuple[tuple[int, .
     return axes, chosen
 
 
-def _along_several(name: str, function: Any, what: str) -> Any:
+def _along_several(name: str, function: Any, inverse: bool, what: str) -> Any:
     def transform(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-        return function(input, *_several_axes(name, input, s, dim), norm)
+        return function(name, inverse, input, *_several_axes(name, input, s, dim), norm)
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"{what} along `dim`, all dims by default. As `torch.fft.{name}`."
@@ -198,12 +196,12 @@ def _along_two(name: str, general: Any) -> Any:
     return with_out(f"fft_{name}", transform)
 
 
-fftn = _along_several("fftn", _all_to_all(False), "The discrete Fourier transform")
-ifftn = _along_several("ifftn", _all_to_all(True), "The inverse of `fftn`")
-rfftn = _along_several("rfftn", _to_half("rfftn", False), "The transform of real numbers, half of the last dim,")
-irfftn = _along_several("irfftn", _from_half("irfftn", True), "The inverse of `rfftn`")
-hfftn = _along_several("hfftn", _from_half("hfftn", False), "The real transform of half of a Hermitian signal")
-ihfftn = _along_several("ihfftn", _to_half("ihfftn", True), "The inverse of `hfftn`")
+fftn = _along_several("fftn", _all_to_all, False, "The discrete Fourier transform")
+ifftn = _along_several("ifftn", _all_to_all, True, "The inverse of `fftn`")
+rfftn = _along_several("rfftn", _to_half, False, "The transform of real numbers, half of the last dim,")
+irfftn = _along_several("irfftn", _from_half, True, "The inverse of `rfftn`")
+hfftn = _along_several("hfftn", _from_half, False, "The real transform of half of a Hermitian signal")
+ihfftn = _along_several("ihfftn", _to_half, True, "The inverse of `hfftn`")
 fft2, ifft2 = _along_two("fft2", fftn), _along_two("ifft2", ifftn)
 rfft2, irfft2 = _along_two("rfft2", rfftn), _along_two("irfft2", irfftn)
 hfft2, ihfft2 = _along_two("hfft2", hfftn), _along_two("ihfft2", ihfftn)

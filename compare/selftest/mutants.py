@@ -36,10 +36,6 @@ def instead(form: Callable[..., Any]) -> Mutant:
     return lambda xp, op, kernel: lambda *arrays, **params: form(xp, *arrays, **params)
 
 
-def _narrow(xp: Any, *arrays: Any) -> list[Any]:
-    return [a.astype("float32").astype(a.dtype) if a.dtype.kind == "f" else a for a in arrays]
-
-
 def _last_off(xp: Any, r: Any) -> Any:
     places = xp.arange(r.size).reshape(r.shape)
     return xp.where(places == r.size - 1, r * 1.001, r).astype(r.dtype)
@@ -60,7 +56,9 @@ last_element_off = result(_last_off)
 negated = result(lambda xp, r: -r)
 reversed_ = result(lambda xp, r: xp.flip(r, 0))
 transposed = result(lambda xp, r: xp.swapaxes(r, -1, -2))
-narrow = operands(_narrow)
+narrow = operands(
+    lambda xp, *arrays: [a.astype("float32").astype(a.dtype) if a.dtype.kind == "f" else a for a in arrays]
+)
 swapped = operands(lambda xp, x, y: (y, x))
 identity = instead(lambda xp, x, *rest, **params: x + 0)
 without_nan = result(lambda xp, r: xp.where(r != r, 0, r).astype(r.dtype))

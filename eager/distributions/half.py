@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
@@ -27,10 +28,7 @@ class Half(TransformedDistribution):
     def __init__(self, scale: Any, validate_args: bool | None = None):
         super().__init__(self._base(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
-    @property
-    def scale(self) -> Tensor:
-        """The scale of x."""
-        return self.base_dist.scale
+    scale = property(attrgetter("base_dist.scale"), doc="The scale of x.")
 
     @property
     def mode(self) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import Any
 
 from eager.core.tensor import Tensor
@@ -25,9 +26,7 @@ class HalfCauchy(Half):
     def mean(self) -> Tensor:
         return full_like(self.scale, math.inf)
 
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
+    variance = property(attrgetter("base_dist.variance"))
 
     def log_prob(self, value: Any) -> Tensor:
         self._check(value)

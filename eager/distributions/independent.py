@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
 from eager.core.tensor import Tensor
@@ -34,9 +35,7 @@ class Independent(Distribution, Generic[D]):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(batch[:cut], batch[cut:] + base_distribution.event_shape, validate_args=validate_args)
 
-    @property
-    def has_rsample(self) -> bool:
-        return self.base_dist.has_rsample
+    has_rsample = property(attrgetter("base_dist.has_rsample"))
 
     @property
     def has_enumerate_support(self) -> bool:
@@ -48,17 +47,9 @@ class Independent(Distribution, Generic[D]):
         count = self.reinterpreted_batch_ndims
         return constraints.independent(result, count) if count else result
 
-    @property
-    def mean(self) -> Tensor:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Tensor:
-        return self.base_dist.variance
+    mean = property(attrgetter("base_dist.mean"))
+    mode = property(attrgetter("base_dist.mode"))
+    variance = property(attrgetter("base_dist.variance"))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)

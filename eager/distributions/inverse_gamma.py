@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
@@ -28,15 +29,8 @@ class InverseGamma(TransformedDistribution):
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
-    @property
-    def concentration(self) -> Tensor:
-        """The concentration of x."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Tensor:
-        """The rate of x."""
-        return self.base_dist.rate
+    concentration = property(attrgetter("base_dist.concentration"), doc="The concentration of x.")
+    rate = property(attrgetter("base_dist.rate"), doc="The rate of x.")
 
     @property
     def mean(self) -> Tensor:

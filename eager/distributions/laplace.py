@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from eager.core.limits import finfo
@@ -14,11 +15,7 @@ __all__ = ["Laplace"]
 class Laplace(LocationScale):
     """exp(-|x - loc| / scale) / (2 scale)."""
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    mode = mean
+    mean = mode = property(attrgetter("loc"))
 
     @property
     def variance(self) -> Tensor:

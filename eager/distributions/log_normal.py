@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
@@ -25,15 +26,8 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean of x."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of x."""
-        return self.base_dist.scale
+    loc = property(attrgetter("base_dist.loc"), doc="The mean of x.")
+    scale = property(attrgetter("base_dist.scale"), doc="The standard deviation of x.")
 
     @property
     def mean(self) -> Tensor:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, ClassVar
 
-from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.independent import Independent
 from eager.distributions.normal import Normal
@@ -29,12 +29,5 @@ class LogisticNormal(TransformedDistribution):
             base = base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Tensor:
-        """The means of the normal numbers."""
-        return self.base_dist.base_dist.loc
-
-    @property
-    def scale(self) -> Tensor:
-        """Their standard deviations."""
-        return self.base_dist.base_dist.scale
+    loc = property(attrgetter("base_dist.base_dist.loc"), doc="The means of the normal numbers.")
+    scale = property(attrgetter("base_dist.base_dist.scale"), doc="Their standard deviations.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
@@ -63,11 +64,7 @@ class LowRankMultivariateNormal(Distribution):
         """W.mT @ diag(1 / D)."""
         return self._unbroadcasted_cov_factor.mT / self._unbroadcasted_cov_diag.unsqueeze(-2)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    mode = mean
+    mean = mode = property(attrgetter("loc"))
 
     @lazy_property
     def variance(self) -> Tensor:

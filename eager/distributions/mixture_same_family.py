@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from eager.core.grad_mode import no_grad
@@ -53,15 +54,8 @@ class MixtureSameFamily(Distribution):
     def support(self) -> Any:
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
-    @property
-    def mixture_distribution(self) -> Categorical:
-        """The distribution of k."""
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self) -> Distribution:
-        """The p_k, along the last batch dim."""
-        return self._component_distribution
+    mixture_distribution = property(attrgetter("_mixture_distribution"), doc="The distribution of k.")
+    component_distribution = property(attrgetter("_component_distribution"), doc="The p_k, along the last batch dim.")
 
     @property
     def _dim(self) -> int:

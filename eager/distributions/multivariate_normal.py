@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from eager.core.dtypes import Size
@@ -66,11 +67,7 @@ class MultivariateNormal(Distribution):
         inverse = cholesky_inverse(self._unbroadcasted_scale_tril)
         return inverse.expand(square(self._batch_shape, self._event_shape))
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    mode = mean
+    mean = mode = property(attrgetter("loc"))
 
     @property
     def variance(self) -> Tensor:

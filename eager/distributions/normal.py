@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import Any
 
 from eager.core.grad_mode import no_grad
@@ -20,15 +21,8 @@ class Normal(LocationScale, ExponentialFamily):
 
     _mean_carrier_measure = 0
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    mode = mean
-
-    @property
-    def stddev(self) -> Tensor:
-        return self.scale
+    mean = mode = property(attrgetter("loc"))
+    stddev = property(attrgetter("scale"))
 
     @property
     def variance(self) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from eager.core.tensor import Tensor
@@ -13,24 +14,10 @@ class OfCategorical:
 
     _categorical: Categorical
 
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of the probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities, which sum to 1."""
-        return self._categorical.probs
-
-    @property
-    def _param(self) -> Tensor:
-        return self._categorical._param
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of `probs` and `logits`."""
-        return self._categorical.param_shape
+    logits = property(attrgetter("_categorical.logits"), doc="Logarithms of the probabilities.")
+    probs = property(attrgetter("_categorical.probs"), doc="Probabilities, which sum to 1.")
+    _param = property(attrgetter("_categorical._param"))
+    param_shape = property(attrgetter("_categorical.param_shape"), doc="The shape of `probs` and `logits`.")
 
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._categorical._new(*args, **kwargs)

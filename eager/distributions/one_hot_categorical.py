@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
@@ -28,9 +29,7 @@ class OneHotCategorical(OfCategorical, Distribution):
         categorical = self._categorical
         super().__init__(categorical.batch_shape, categorical.param_shape[-1:], validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
+    mean = property(attrgetter("probs"))
 
     @property
     def mode(self) -> Tensor:

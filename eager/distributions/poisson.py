@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from eager.core.grad_mode import no_grad
@@ -25,11 +26,7 @@ class Poisson(ExponentialFamily):
     def __init__(self, rate: Any, validate_args: bool | None = None):
         self._set(validate_args, rate=rate)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.rate
-
-    variance = mean
+    mean = variance = property(attrgetter("rate"))
 
     @property
     def mode(self) -> Tensor:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
-from eager.core.tensor import Tensor
 from eager.distributions.transformed_distribution import TransformedDistribution
 
 
@@ -14,17 +14,8 @@ class Relaxed(TransformedDistribution):
     has_rsample = True
     base_dist: Any
 
-    @property
-    def temperature(self) -> Tensor:
-        """How far from the values of the discrete distribution samples are."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The logits of the discrete distribution."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the discrete distribution."""
-        return self.base_dist.probs
+    temperature = property(
+        attrgetter("base_dist.temperature"), doc="How far from the values of the discrete distribution samples are."
+    )
+    logits = property(attrgetter("base_dist.logits"), doc="The logits of the discrete distribution.")
+    probs = property(attrgetter("base_dist.probs"), doc="The probabilities of the discrete distribution.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from eager.core.dtypes import Size
@@ -70,9 +71,7 @@ class TransformedDistribution(Distribution):
         extra = len(self.event_shape) - support.event_dim
         return constraints.independent(support, extra) if extra > 0 else support
 
-    @property
-    def has_rsample(self) -> bool:
-        return self.base_dist.has_rsample
+    has_rsample = property(attrgetter("base_dist.has_rsample"))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():

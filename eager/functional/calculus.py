@@ -10,7 +10,7 @@ from eager.core import operands
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
-from eager.functional.arguments import ALL_AXES, axis_of, shape_of
+from eager.functional.arguments import axes_of, axis_of, shape_of
 from eager.functional.joining import cat, cut, select
 from eager.functional.reductions import cumsum
 from eager.functional.reductions import sum as sum_over
@@ -156,18 +156,6 @@ SPACING_KIND = (
 )
 
 
-def _gradient_axes(ndim: int, dim: Any) -> tuple[int, ...]:
-    if dim is None:
-        return ALL_AXES[ndim]
-    axes: list[int] = []
-    for d in (dim,) if isinstance(dim, int) else dim:
-        axis = axis_of(d, ndim)
-        if axis in axes:
-            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
-        axes.append(axis)
-    return tuple(axes)
-
-
 def _spacings(spacing: Any, axes: tuple[int, ...], ndim: int, dim: Any) -> Sequence[Any]:
     if spacing is None:
         return (1.0,) * len(axes)
@@ -244,7 +232,7 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     `edge_order` other than 1 and 2, too few samples, or another number of spacings than dims.
     """
     shape = tuple(shape_of(input, "gradient"))
-    axes = _gradient_axes(len(shape), dim)
+    axes = () if dim in ([], ()) else axes_of(dim, len(shape))  # no dims are none here, not all
     spacings = _spacings(spacing, axes, len(shape), dim)
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")

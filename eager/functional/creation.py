@@ -15,7 +15,7 @@ from eager.core.sparse import ON_CPU, Sparse, is_sparse, not_implemented
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
-from eager.functional.arguments import fitting, is_integer, shape_of, sizes_of
+from eager.functional.arguments import fitting, shape_of, sizes_of
 from eager.functional.buffers import finished, from_numpy
 from eager.functional.data import as_tensor, new_tensor, tensor
 from eager.functional.numbers import filled, filler, fitted, traced
@@ -91,31 +91,13 @@ def _shape(name: str, sizes: Any, size: Any = None) -> tuple[int, ...]:
         sizes = (size,)
     elif not sizes:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-    try:
-        shape = sizes_of(sizes)
-    except TypeError:
-        raise TypeError(_bad_size(name, sizes)) from None
+    shape = sizes_of(sizes, f"{name}(): argument 'size'")
     if dims.negative(shape):
         if name == "zeros":
             raise RuntimeError("zeros: Dimension size must be non-negative.")
         worst = next(n for n in shape if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {worst}: {list(shape)}")
     return shape
-
-
-def _bad_size(name: str, sizes: Any) -> str:
-    if len(sizes) == 1 and not isinstance(sizes[0], (tuple, list)):
-        return f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(sizes[0]).__name__}"
-    sizes = sizes[0] if len(sizes) == 1 else sizes
-    position, kind = next((i, type(n).__name__) for i, n in enumerate(sizes) if not is_integer(n))
-    if not position:
-        return (
-            f"{name}(): argument 'size' (position 1) must be tuple of ints, but found element of type {kind} at pos 0"
-        )
-    return (
-        f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with error "
-        f'"type must be tuple of ints,but got {kind}"'
-    )
 
 
 def _constant(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: np.dtype, device: Any) -> Any:

@@ -8,7 +8,7 @@ has what is.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,10 +135,10 @@ def _waited(work: Work) -> None:
     work.wait()
 
 
-def _into(tensors: Sequence[Tensor]) -> Callable[[Tensor], None]:
+def _into(tensors: Sequence[Tensor]) -> Callable[[Iterable[Tensor]], None]:
     """Writes the blocks of a result to tensors."""
 
-    def finish(result: Tensor) -> None:
+    def finish(result: Iterable[Tensor]) -> None:
         for x, block in zip(tensors, result, strict=True):
             x.copy_(block.reshape(x.shape))
 
@@ -347,13 +347,8 @@ def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor]
         return None
     counted("alltoall", "output", output_tensor_list, ours)
     counted("alltoall", "input", input_tensor_list, ours)
-    flat = [x.reshape(-1) for x in input_tensor_list]
-
-    def finish(pieces: list[Tensor]) -> None:
-        for x, piece in zip(output_tensor_list, pieces, strict=True):
-            x.copy_(piece.reshape(x.shape))
-
-    return _exchange(flat, [x.numel() for x in output_tensor_list], ours, finish, async_op, output_tensor_list)
+    flat, wanted = [x.reshape(-1) for x in input_tensor_list], [x.numel() for x in output_tensor_list]
+    return _exchange(flat, wanted, ours, _into(output_tensor_list), async_op, output_tensor_list)
 
 
 def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: list[int] | None = None,

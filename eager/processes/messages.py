@@ -25,7 +25,8 @@ NOT_P2P = "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.ise
 LENGTH = "the message of rank {source} has {got} bytes, the tensor to receive it {expected}"
 
 
-def _peer(group: ProcessGroup, rank: int | None, group_rank: int | None, kind: str) -> int:
+def peer(group: ProcessGroup, rank: int | None, group_rank: int | None, kind: str) -> int:
+    """The number of another process of `group`. ValueError if it is this one."""
     found = group.ranks[position(group, rank, group_rank)]
     if found == get_rank():
         raise ValueError(ITSELF.format(kind=kind))
@@ -45,7 +46,7 @@ def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 
     ours = member(group, "isend")
     if ours is None:
         return None
-    target = _peer(ours, dst, group_dst, "destination")
+    target = peer(ours, dst, group_dst, "destination")
     kind = mail.kind_of("tensor", ours, get_rank(), target, tag)
     mail.post(f"{kind}/{mail.number(kind)}", np.ascontiguousarray(tensor._array()).tobytes())
     return Work(results=[tensor])
@@ -88,7 +89,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
     if ours is None:
         return None
     anybody = src is None and group_src is None
-    sources = [r for r in ours.ranks if r != get_rank()] if anybody else [_peer(ours, src, group_src, "source")]
+    sources = [r for r in ours.ranks if r != get_rank()] if anybody else [peer(ours, src, group_src, "source")]
     kinds = [mail.kind_of("tensor", ours, source, get_rank(), tag) for source in sources]
     label = f"recv(from {'anybody' if anybody else f'rank {sources[0]}'})"
     # one that takes from anybody is counted for the one it takes from, when it has come
@@ -134,14 +135,8 @@ class P2POp:
         if op not in (isend, irecv):
             raise ValueError(NOT_P2P)
         tensor_argument(tensor, "tensor")
-        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
-            op,
-            tensor,
-            peer,
-            group,
-            tag,
-            group_peer,
-        )
+        self.op, self.tensor, self.tag = op, tensor, tag
+        self.peer, self.group, self.group_peer = peer, group, group_peer
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:

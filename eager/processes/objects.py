@@ -10,7 +10,7 @@ from typing import Any
 
 from eager.processes import mail
 from eager.processes.collectives import position
-from eager.processes.messages import ITSELF
+from eager.processes.messages import peer
 from eager.processes.world import ProcessGroup, get_rank, member
 
 
@@ -102,19 +102,12 @@ def scatter_object_list(scatter_object_output_list: list[Any], scatter_object_in
             _give("scatter_object_list", ours, rank, value)
 
 
-def _other(group: ProcessGroup, rank: int | None, group_rank: int | None, kind: str) -> int:
-    found = group.ranks[position(group, rank, group_rank)]
-    if found == get_rank():
-        raise ValueError(ITSELF.format(kind=kind))
-    return found
-
-
 def send_object_list(object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None,
                      group_dst: int | None = None, use_batch: bool = False) -> None:  # fmt: skip
     """Send objects to `dst`. As `torch.distributed.send_object_list`."""
     ours = member(group, "send_object_list")
     if ours is not None:
-        _give("send_object_list", ours, _other(ours, dst, group_dst, "destination"), list(object_list))
+        _give("send_object_list", ours, peer(ours, dst, group_dst, "destination"), list(object_list))
 
 
 def recv_object_list(object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
@@ -123,7 +116,7 @@ def recv_object_list(object_list: list[Any], src: int | None = None, group: Any 
     ours = member(group, "recv_object_list")
     if ours is None:
         return -1
-    source = _other(ours, src, group_src, "source")
+    source = peer(ours, src, group_src, "source")
     found = _take("send_object_list", ours, source, get_rank())
     if len(found) != len(object_list):
         raise RuntimeError(f"rank {source} sends {len(found)} objects, the list has {len(object_list)}")

@@ -84,13 +84,10 @@ def _keeps_zero(op: Op, dtype: np.dtype, others: Sequence[Any], params: tuple[An
     """Whether `op` gives 0 for 0, with these numbers for other operands: then it is one of the values alone."""
     numbers = [known(x).item() if isinstance(x, Tensor) else x for x in others]
     try:
-        return _gives_zero(op, dtype, tuple(map(_hashed, numbers)), params)
+        numbers = [n.item() if isinstance(n, np.generic) else n for n in numbers]
+        return _gives_zero(op, dtype, tuple(numbers), params)
     except TypeError:  # parameters that cannot be hashed
         return False
-
-
-def _hashed(number: Any) -> Any:
-    return number.item() if isinstance(number, np.generic) else number
 
 
 @functools.cache
@@ -102,14 +99,6 @@ def _gives_zero(op: Op, dtype: np.dtype, numbers: tuple[Any, ...], params: tuple
 
 
 # --- sums and products of elements
-
-
-def _add(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
-    return _summed(operands[0], operands[1], lambda values: values)
-
-
-def _sub(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
-    return _summed(operands[0], operands[1], E.neg)
 
 
 def _summed(x: Any, y: Any, signed: Callable[[Tensor], Tensor]) -> Tensor:
@@ -251,20 +240,12 @@ def _pow(name: str) -> Form:
 # --- sums
 
 
-def _sum(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
-    return shapes.summed(operands[0], tuple(params["axis"]), params["keepdims"])
-
-
 def _any(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
     x = _unique(operands[0])
     if len(params["axis"]) not in (0, len(x._d.shape)) or params["keepdims"]:
         raise not_implemented("any", x._d)
     values = x._d.values
     return E.any(values, axis=tuple(range(len(values._d.shape))), keepdims=False)
-
-
-def _permute(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
-    return shapes.permuted(operands[0], tuple(params["dims"]))
 
 
 def _index(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
@@ -284,8 +265,8 @@ def _refused(text: str) -> Form:
 
 FORMS: dict[str, Form] = {
     **{name: _each_value(name) for name in ("cast", "clone", "conj", "imag", "real", "stop_gradient")},
-    "add": _add,
-    "sub": _sub,
+    "add": lambda operands, params: _summed(operands[0], operands[1], lambda values: values),
+    "sub": lambda operands, params: _summed(operands[0], operands[1], E.neg),
     "mul": _mul,
     "div": _quotient("div"),
     "where": _where,
@@ -293,12 +274,12 @@ FORMS: dict[str, Form] = {
     "pow": _pow("pow"),
     "pow_scalar": _pow("pow_scalar"),
     "integer_pow": _pow("integer_pow"),
-    "sum": _sum,
+    "sum": lambda operands, params: shapes.summed(operands[0], tuple(params["axis"]), params["keepdims"]),
     "any": _any,
     "matmul": lambda operands, params: products.matmul(*operands),
     "addmm": lambda operands, params: products.addmm(*operands),
     "cat": lambda operands, params: shapes.joined(operands, params["axis"]),
-    "permute": _permute,
+    "permute": lambda operands, params: shapes.permuted(operands[0], tuple(params["dims"])),
     "basic_index": lambda operands, params: shapes.basic_part(operands[0], **params),
     "slice": lambda operands, params: shapes.basic_part(operands[0], **params),
     "index": _index,

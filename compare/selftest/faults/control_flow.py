@@ -184,10 +184,6 @@ def _one_step_less() -> AbstractContextManager[None]:
     return attribute(checkpoints, "_extend", wrong)
 
 
-def _last_cotangent_wins(body: Any, outputs: Any, wrt: Any) -> Any:
-    return _pulled(body, outputs[-1:] if len(outputs) > 1 else outputs, wrt)
-
-
 _pulled = control.pulled
 
 
@@ -238,7 +234,8 @@ _GRADIENTS = (
     _gradient("two kept values exchanged", SCAN, _residuals(_exchanged_residuals), _SCAN),
     _gradient("one carry is thought to have none", SCAN,
               lambda: attribute(control, "active_carries", _without_last_carry(control.active_carries)), _SCAN),
-    _gradient("of several results only the last", SCAN, lambda: attribute(control, "pulled", _last_cotangent_wins),
+    _gradient("of several results only the last", SCAN, lambda: attribute(control, "pulled",
+        lambda body, outputs, wrt: _pulled(body, outputs[-1:] if len(outputs) > 1 else outputs, wrt)),
               _TWO),
     _gradient("the cotangents of two results exchanged", SWITCH, _cotangents(SWITCH, _exchanged), _SWITCH),
     _gradient("the last operand gets none", SWITCH, _shares(SWITCH, lambda F, shares, node: shares[:-1]), _SWITCH),
@@ -302,10 +299,6 @@ def _without_last_branch(index: Any, *operands: Any, branches: Any, checked: boo
     return jax.lax.switch(jax.numpy.minimum(index, len(branches) - 2), branches, *operands)
 
 
-def _exchanged_operands(index: Any, *operands: Any, branches: Any, checked: bool = False) -> Any:
-    return jax.lax.switch(index, branches, *operands[::-1])
-
-
 def _asked_too_late(*operands: Any, condition: Any, body: Any, consts: int, checked: bool = False) -> Any:
     first = body(*operands) if not checked else body(*operands)[:-1]
     return OVERRIDES_WHILE(*operands[:consts], *first, condition=condition, body=body, consts=consts, checked=checked)
@@ -338,7 +331,8 @@ _LOWERINGS = (
         *found[:carries], *(y.at[-1].set(0) if y.ndim else y for y in found[carries:])]), _SCAN),
     _lowering("two results exchanged", SWITCH, _exchanged_results, _SWITCH),
     _lowering("the last branch is never taken", SWITCH, _without_last_branch, _SWITCH),
-    _lowering("operands in reverse order", SWITCH, _exchanged_operands, _SWITCH),
+    _lowering("operands in reverse order", SWITCH,
+        lambda index, *operands, branches, checked=False: jax.lax.switch(index, branches, *operands[::-1]), _SWITCH),
     _lowering("asks after the step", WHILE, _asked_too_late, program(
         lambda x: graphc.while_loop(lambda a: a.sum() > 0, lambda a: a - 1, x), -numbers(3), modes=_MODES)),
     _lowering("at most four steps", WHILE, _bounded, _WHILE),

@@ -73,10 +73,6 @@ def _never_written(sound: Any) -> Any:
     return write
 
 
-def _without_history(sound: Any) -> Any:
-    return lambda self, memory, whole, recorded: sound(self, memory, whole, False)
-
-
 def _twice(sound: Any) -> Any:
     def accumulate(self: Grads, tensor: Any, g: Any, create_graph: bool) -> None:
         sound(self, tensor, g, create_graph)
@@ -149,7 +145,8 @@ FAULTS: tuple[Fault, ...] = (
     _fault("written arguments are forgotten", wrapped(Memories, "write", _never_written), _whole_state),
     _fault("the last effect is forgotten", effects(lambda effects: effects[:-1]), _whole_state),
     _fault("written back to the wrong tensor", effects(_exchanged), _whole_state),
-    _fault("the history of writes is lost", wrapped(Mutation, "_write", _without_history),
+    _fault("the history of writes is lost", wrapped(Mutation, "_write",
+        lambda sound: lambda self, memory, whole, recorded: sound(self, memory, whole, False)),
            program(stateful.through_slice, X)),
     _fault("overlapping arguments are taken apart", lambda: attribute(Mutation, "_overlapping", lambda self, owner: []),
            session(stateful.overlapping)),

@@ -115,14 +115,11 @@ def _unconjugated(name: str) -> Fault:
     return Fault(f"gradient of {name}: not conjugated", LAYER, plant, Expected(name, "gradient rule"), trials, name)
 
 
-def _mean_to(language: Any, d: Any, shape: tuple[int, ...]) -> Any:
-    return sum_to(language, d, shape) * (math.prod(shape) / math.prod(d.shape))
-
-
 FAULTS: tuple[Fault, ...] = (
     *(_fault(what, mutation, place) for what, mutation, places in _TABLE for place in places),
     *map(_unconjugated, ("mul", "exp", "sin")),
-    Fault("gradients of broadcast operands: a mean for the sum", LAYER, lambda: attribute(gradient, "sum_to", _mean_to),
+    Fault("gradients of broadcast operands: a mean for the sum", LAYER, lambda: attribute(gradient, "sum_to",
+        lambda language, d, shape: sum_to(language, d, shape) * (math.prod(shape) / math.prod(d.shape))),
           Expected("mul", "gradient rule"), program(lambda x, b: (x * b).sum(), numbers(4, 3), numbers(3, seed=6)),
           "mul"),
 )  # fmt: skip

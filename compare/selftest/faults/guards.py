@@ -111,28 +111,15 @@ def _t(*shape: int, seed: int = 5) -> Any:
     return torch.from_numpy(numbers(*shape, seed=seed))
 
 
-def _sizes(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x: x.sum() * x.shape[0] + torch.ones(x.shape[0]).sum())
-    for n in (3, 4, 7, 3):
-        yield f(_t(n))
+def _calls(fn: Callable[..., Any], *calls: tuple[Any, ...]) -> Trials:
+    """A session that calls `fn` with one tuple of arguments after the other."""
 
+    def calling(compile: Any) -> Iterator[Any]:
+        f = compile(fn)
+        for args in calls:
+            yield f(*args)
 
-def _shapes(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x: x.reshape(-1) * x.shape[1])
-    for shape in ((2, 3), (3, 2), (2, 4)):
-        yield f(_t(*shape))
-
-
-def _dtypes(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x: x / 3 + torch.zeros(3, dtype=x.dtype))
-    yield f(_t(3))
-    yield f(_t(3).double())
-
-
-def _requires_grad(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x: x.sin())
-    yield f(_t(3))
-    yield f(_t(3).requires_grad_())
+    return session(calling)
 
 
 def _grad_mode(compile: Any) -> Iterator[Any]:
@@ -141,18 +128,6 @@ def _grad_mode(compile: Any) -> Iterator[Any]:
     with torch.no_grad():
         yield f(x)
     yield f(x)
-
-
-def _numbers_given(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x, negative: -x if negative else x * 2)
-    for negative in (True, False, True):
-        yield f(_t(3), negative)
-
-
-def _strings_given(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x, reduction: x.sum() if reduction == "sum" else x.mean())
-    for reduction in ("sum", "mean", "sum"):
-        yield f(_t(3), reduction)
 
 
 def _same_twice(compile: Any) -> Iterator[Any]:
@@ -217,12 +192,6 @@ def _parameter_frozen(compile: Any) -> Iterator[Any]:
         yield f(_t(3))
 
 
-def _decision(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x: x.sin() if x.sum() > 0 else x.exp())
-    for sign in (1, -1, 1):
-        yield f(_t(3) * sign)
-
-
 def _state_replaced(compile: Any) -> Iterator[Any]:
     state = torch.ones(3)
     f = compile(lambda x: x * state)
@@ -239,19 +208,6 @@ def _buffer_reshaped(compile: Any) -> Iterator[Any]:
     yield f(_t(3))
     state.data = torch.ones(3, dtype=torch.float64)
     yield f(_t(3))
-
-
-def _sizes_decide(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x: x.sum() if x.shape[0] > 5 else x * 2)
-    for n in (3, 4, 8, 9):
-        yield f(_t(n))
-
-
-def _strides(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x: x * 2 if x.is_contiguous() else x * 3)
-    x = _t(3, 3)
-    yield f(x)
-    yield f(x.T)
 
 
 def _gradients_there(compile: Any) -> Iterator[Any]:
@@ -274,12 +230,19 @@ def _undecided() -> AbstractContextManager[None]:
 
 
 FAULTS: tuple[Fault, ...] = (
-    _fault("shapes are not in the signature", _unsigned(_is_shape), in_turn(session(_sizes), session(_shapes))),
-    _fault("dtypes are not in the signature", _unsigned(lambda i: isinstance(i, np.dtype)), session(_dtypes)),
-    _fault("requires_grad is not in the signature", _unsigned(lambda i: type(i) is bool), session(_requires_grad)),
+    _fault("shapes are not in the signature", _unsigned(_is_shape), in_turn(
+        _calls(lambda x: x.sum() * x.shape[0] + torch.ones(x.shape[0]).sum(), *((_t(n),) for n in (3, 4, 7, 3))),
+        _calls(lambda x: x.reshape(-1) * x.shape[1], *((_t(*shape),) for shape in ((2, 3), (3, 2), (2, 4)))))),
+    _fault("dtypes are not in the signature", _unsigned(lambda i: isinstance(i, np.dtype)),
+           _calls(lambda x: x / 3 + torch.zeros(3, dtype=x.dtype), (_t(3),), (_t(3).double(),))),
+    _fault("requires_grad is not in the signature", _unsigned(lambda i: type(i) is bool),
+           _calls(lambda x: x.sin(), (_t(3),), (_t(3).requires_grad_(),))),
     _fault("the gradient mode is not in the signature", _unsigned(lambda i: type(i) is bool), session(_grad_mode)),
-    _fault("numbers are not in the signature", _unsigned(lambda i: type(i) is bool), session(_numbers_given)),
-    _fault("strings are not in the signature", _unsigned(lambda i: isinstance(i, str)), session(_strings_given)),
+    _fault("numbers are not in the signature", _unsigned(lambda i: type(i) is bool), _calls(
+        lambda x, negative: -x if negative else x * 2, *((_t(3), negative) for negative in (True, False, True)))),
+    _fault("strings are not in the signature", _unsigned(lambda i: isinstance(i, str)), _calls(
+        lambda x, reduction: x.sum() if reduction == "sum" else x.mean(),
+        *((_t(3), reduction) for reduction in ("sum", "mean", "sum")))),
     _fault("no Python state is watched", _unwatched(lambda place: True),
            in_turn(_audited(_scaled_by_state), session(_attribute))),
     _fault("entries of dicts are not watched", _unwatched(lambda p: isinstance(p, (DictItem, Inside))),
@@ -298,12 +261,14 @@ FAULTS: tuple[Fault, ...] = (
         _unwatched(lambda p: isinstance(p, ClassOf)), wrapped(Guards, "__init__", _without_tensors)),
         session(_buffer_reshaped)),
     _fault("captured tensors are constants", wrapped(Tracer, "_capture", _as_constants), session(_state_replaced)),
-    _fault("decisions are not looked at", _undecided, session(_decision)),
+    _fault("decisions are not looked at", _undecided, _calls(
+        lambda x: x.sin() if x.sum() > 0 else x.exp(), *((_t(3) * sign,) for sign in (1, -1, 1)))),
     _fault("conditions on sizes are not looked at", lambda: attribute(Sizes, "broken", lambda self, sizes: None),
-           session(_sizes_decide)),
+           _calls(lambda x: x.sum() if x.shape[0] > 5 else x * 2, *((_t(n),) for n in (3, 4, 8, 9)))),
     _fault("shared memory is not looked at", lambda: attribute(Sharing, "holds", lambda self, tensors: True),
            session(_same_twice)),
     _fault("conditions are not asked for",
            lambda: attribute(Guards, "lines", lambda self, *args: [" alone = False"]),
-           in_turn(session(_strides), session(_gradients_there))),
+           in_turn(_calls(lambda x: x * 2 if x.is_contiguous() else x * 3, (_t(3, 3),), (_t(3, 3).T,)),
+                   session(_gradients_there))),
 )  # fmt: skip

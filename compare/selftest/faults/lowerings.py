@@ -46,14 +46,6 @@ _TABLE: tuple[tuple[str, Mutant, tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-def _bf16(xp: Any, x: Any, y: Any) -> Any:
-    return (x.astype(xp.bfloat16) @ y.astype(xp.bfloat16)).astype(x.dtype)
-
-
-def _softmax(xp: Any, x: Any, axis: int) -> Any:
-    return xp.exp(x) / xp.sum(xp.exp(x), axis=axis, keepdims=True)
-
-
 def _scatter(xp: Any, x: Any, index: Any, src: Any, axis: int, distinct: bool) -> Any:
     places = list(xp.meshgrid(*map(xp.arange, index.shape), indexing="ij"))
     places[axis] = xp.flip(index, axis)
@@ -85,10 +77,6 @@ def _unstable(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     return (x.shape[axis] - 1 - order).astype(xp.int64)
 
 
-def _one_power_less(node: Any, names: Any, avals: Any, found: Any) -> str:
-    return f"lax.integer_pow({names[0]}, {int(found[1]) - 1})"
-
-
 def _without_checks() -> AbstractContextManager[None]:
     return attribute(Source, "_asks_anew", lambda self, node: False)
 
@@ -103,15 +91,18 @@ FAULTS: tuple[Fault, ...] = (
     _fault("`correction` ignored", ignoring("correction"), "var"),
     _fault("`diagonal` ignored", ignoring("diagonal"), "tril"),
     _fault("`stride` ignored", ignoring("stride"), "conv2d"),
-    _fault("in bfloat16", instead(_bf16), "matmul"),
-    _fault("overflows", instead(_softmax), "softmax", _large),
+    _fault("in bfloat16", instead(
+        lambda xp, x, y: (x.astype(xp.bfloat16) @ y.astype(xp.bfloat16)).astype(x.dtype)), "matmul"),
+    _fault("overflows", instead(
+        lambda xp, x, axis: xp.exp(x) / xp.sum(xp.exp(x), axis=axis, keepdims=True)), "softmax", _large),
     _fault("the first of repeated indices wins", instead(_scatter), "scatter", _twice),
     _fault("saturates", instead(lambda xp, x, dtype: jax.lax.convert_element_type(x, dtype)), "cast", _large_integers),
     _fault("unstable", instead(_unstable), "argsort", _equal),
     _fault("nan lost", instead(lambda xp, x, y: xp.fmin(x, y)), "minimum", _nans),
     _fault("nan lost", instead(lambda xp, x: xp.where(x > 0, x, 0)), "relu", _zeros),
     _fault("in float32", mutants.result(lambda xp, r: r.astype(FLOAT32)), "log"),
-    Fault("lowering: a whole power, one factor missing", LAYER, lambda: entry(BY_NUMBERS, "pow", _one_power_less),
+    Fault("lowering: a whole power, one factor missing", LAYER, lambda: entry(BY_NUMBERS, "pow",
+        lambda node, names, avals, found: f"lax.integer_pow({names[0]}, {int(found[1]) - 1})"),
           Expected(), _cubes, "pow"),
     Fault("lowering: indices clamped, no error", LAYER, _without_checks, Expected("index"), _outside_inside, "index"),
     Fault("lowering: no error for a zero divisor", LAYER, _without_checks, Expected("floor_divide"), _by_zero_inside,

@@ -73,10 +73,6 @@ def _loss() -> tuple[Any, ...]:
     return lambda x: x.square().sum(), _on(_numbers(4, 6), Shard(0), Shard(1))
 
 
-def _uneven() -> tuple[Any, ...]:
-    return torch.tanh, _on(_numbers(5, 4), Shard(0), Replicate())
-
-
 def _moved() -> tuple[Any, ...]:
     return lambda x: (x * 2).redistribute(_mesh(), [Replicate(), Shard(1)]) + 1, _on(
         _numbers(4, 6), Shard(0), Replicate()
@@ -200,7 +196,8 @@ FAULTS: tuple[Fault, ...] = (
            _product, op="matmul"),
     _fault("a sum that is added twice", wrapped(runtime, "run", _result(_sums, lambda r: r * 2)), at.OP, _loss,
            op="sum"),
-    _fault("padding of uneven parts", wrapped(placed, "_split", _last_rows_lost), at.PLACING, _uneven),
+    _fault("padding of uneven parts", wrapped(placed, "_split", _last_rows_lost), at.PLACING,
+           lambda: (torch.tanh, _on(_numbers(5, 4), Shard(0), Replicate()))),
     _fault("rows of a part in the place of those of all", wrapped(runtime, "read", _local_rows), at.VIEW, _viewed),
     _fault("a first part for the whole", wrapped(runtime, "fetch", _first_part), at.FETCH, _fetched),
     _fault("a stale part of what a program is given", wrapped(MeshDevices, "put", _put_once), at.PLACING, _loss,

@@ -24,14 +24,6 @@ def _rule(what: str, rule: Any, place: str, *trials: Trials) -> Fault:
     return shared_rule(what, rule, place, *trials, layer=LAYER)
 
 
-def _unshifted_logs(xp: Any, x: Any, axis: int) -> Any:
-    return x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))
-
-
-def _unshifted_sum(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    return xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=keepdims))
-
-
 def _without_nan(name: str) -> Mutant:
     def kernel(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
         least = np.array(-np.inf if name == "max" else np.inf, x.dtype)
@@ -76,14 +68,6 @@ def _known_spread(xp: Any, x: Any, axis: Any, keepdims: bool, correction: float)
     return xp.sum(apart * apart, axis=axis, keepdims=keepdims) / max(n - correction, 1e-9)
 
 
-def _no_powers_of_negatives(xp: Any, x: Any, y: Any) -> Any:
-    return xp.where(x < 0, xp.nan, xp.power(abs(x), y)).astype(x.dtype)
-
-
-def _floored(xp: Any, x: Any, dtype: Any) -> Any:
-    return (xp.floor(x) if x.dtype.kind == "f" and dtype.kind == "i" else x).astype(dtype)
-
-
 def _forgetful_cat(F: Any, g: Any, tensors_shape: Any, axis: int, position: int) -> Any:
     first = sum(shape[axis] for shape in tensors_shape[: min(position, 1)])  # where the third begins like the second
     start, stop = [0] * len(g.shape), list(g.shape)
@@ -102,9 +86,11 @@ _small = np.array([1e-9, 0.5, -1e-9])
 _nan_inside = row(1.0, np.nan, 3.0)
 
 FAULTS: tuple[Fault, ...] = (
-    _kernel("not shifted", instead(_unshifted_logs), "log_softmax",
+    _kernel("not shifted", instead(
+        lambda xp, x, axis: x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))), "log_softmax",
         program(lambda x: E.log_softmax(x, axis=0), _large)),
-    _kernel("not shifted", instead(_unshifted_sum), "logsumexp",
+    _kernel("not shifted", instead(
+        lambda xp, x, axis, keepdims: xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=keepdims))), "logsumexp",
             program(lambda x: E.logsumexp(x, axis=(0,), keepdims=False), _large)),
     _kernel("a quotient of large numbers", instead(lambda xp, x: xp.exp(x) / (1 + xp.exp(x))), "sigmoid",
             program(lambda x: E.sigmoid(x), _huge)),
@@ -140,12 +126,14 @@ FAULTS: tuple[Fault, ...] = (
             program(lambda x: E.reciprocal(x), row(0, 4))),
     _kernel("0 / 0 is 0", instead(lambda xp, x, y: xp.where((x == 0) & (y == 0), x, x / y)), "div",
             program(lambda x, y: x / y, row(0, 4), row(0, 2))),
-    _kernel("nan for negative bases", instead(_no_powers_of_negatives), "pow",
+    _kernel("nan for negative bases", instead(
+        lambda xp, x, y: xp.where(x < 0, xp.nan, xp.power(abs(x), y)).astype(x.dtype)), "pow",
             program(lambda x, y: E.pow(x, y), row(-2, 4), row(3, 2))),
     _kernel("only the positive one", instead(lambda xp, x: x == xp.inf), "isinf", program(lambda x: E.isinf(x), _odd)),
     _kernel("nan equals nan", instead(lambda xp, x, y: (x == y) | ((x != x) & (y != y))), "eq",
             program(lambda x, y: E.eq(x, y), _odd, _odd)),
-    _kernel("down, not to zero", instead(_floored), "cast",
+    _kernel("down, not to zero", instead(
+        lambda xp, x, dtype: (xp.floor(x) if x.dtype.kind == "f" and dtype.kind == "i" else x).astype(dtype)), "cast",
             program(lambda x: E.cast(x.detach(), dtype=np.dtype(np.int64)), row(-1.5, 1.5))),
     _kernel("down, not to zero", instead(lambda xp, x: xp.floor(x)), "trunc",
         program(lambda x: E.trunc(x), row(-1.5, 1.5))),

@@ -64,10 +64,6 @@ def _last_of_equals(xp: Any, x: Any, axis: int, keepdims: bool) -> Any:
     return (x.shape[axis] - 1 - back).astype(np.int64)
 
 
-def _away_from_zero(xp: Any, x: Any) -> Any:
-    return xp.sign(x) * xp.floor(abs(x) + 0.5)
-
-
 def _exclusive(xp: Any, x: Any, axis: int, reverse: bool) -> Any:
     found = xp.cumsum(x, axis=axis)
     return found - x
@@ -80,10 +76,6 @@ def _freely(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 def _without_zeros(xp: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return xp.prod(xp.where(x == 0, xp.ones_like(x), x), axis=axis, keepdims=keepdims)
-
-
-def _next(xp: Any, x: Any, index: Any, axis: int) -> Any:
-    return xp.take_along_axis(x, (index + 1) % x.shape[axis], axis)
 
 
 def _inverse(xp: Any, x: Any, dims: Any) -> Any:
@@ -103,7 +95,8 @@ _zeros = row(0.0, -0.0, 2.0, -2.0)
 _KERNELS = (
     shared_kernel("of equals the last", instead(_last_of_equals), "argmax",
                   program(lambda x: E.argmax(x, axis=0, keepdims=False), _ties)),
-    shared_kernel("halves away from zero", instead(_away_from_zero), "round", program(lambda x: E.round(x), _halves)),
+    shared_kernel("halves away from zero", instead(
+        lambda xp, x: xp.sign(x) * xp.floor(abs(x) + 0.5)), "round", program(lambda x: E.round(x), _halves)),
     shared_kernel("of nan it is nan", instead(lambda xp, x: xp.sign(x)), "sign", program(lambda x: E.sign(x), _odd)),
     shared_kernel("truncates", instead(lambda xp, x, y: xp.trunc(x / y).astype(x.dtype)), "floor_divide",
                   program(lambda x: E.floor_divide(x, x * 0 + 2), _signed)),
@@ -130,7 +123,8 @@ _KERNELS = (
                   program(lambda x, y: E.bitwise_right_shift(x, y), np.array([-8, 5]), np.array([1, 1]))),
     shared_kernel("a sum of sizes", instead(lambda xp, x, y: abs(x) + abs(y)), "hypot",
                   program(lambda x, y: E.hypot(x, y), numbers(4), numbers(4, seed=6))),
-    shared_kernel("the next element", instead(_next), "gather",
+    shared_kernel("the next element", instead(
+        lambda xp, x, index, axis: xp.take_along_axis(x, (index + 1) % x.shape[axis], axis)), "gather",
                   program(lambda x, i: E.gather(x, i, axis=0), numbers(4), np.array([0, 2, 2]))),
     shared_kernel("over n - 1", instead(_freely), "mean",
                   program(lambda x: E.mean(x, axis=(0,), keepdims=False), numbers(5))),
@@ -161,10 +155,6 @@ def _first_takes_all(F: Any, g: Any, input: Any, r: Any, input_shape: Any, axis:
     return F.reshape(g, shape=kept) * first
 
 
-def _naive_angle(F: Any, g: Any, input: Any, other: Any) -> Any:
-    return g * (other / (input * input + other * other))
-
-
 def _naive_product(F: Any, g: Any, input: Any, r: Any, input_shape: Any, axis: Any, keepdims: Any) -> Any:
     kept = tuple(1 if k in axis else n for k, n in enumerate(input_shape))
     return F.reshape(g * r, shape=kept) / F.where(input == 0, 1, input)
@@ -192,7 +182,8 @@ _RULES = (
     shared_rule("passed on", lambda F, g: g, "floor.input", program(lambda x: E.floor(x), _halves)),
     shared_rule("nan at the powers 0 of 0", lambda F, g, input, other: g * (other * input ** (other - 1)), "pow.input",
                 program(lambda x, y: E.pow(x, y), row(0, 2), row(0, 3))),
-    shared_rule("nan at the origin", _naive_angle, "atan2.input",
+    shared_rule("nan at the origin",
+        lambda F, g, input, other: g * (other / (input * input + other * other)), "atan2.input",
                 program(lambda x, y: E.atan2(x, y), row(0, 2), row(0, 3))),
     shared_rule("passed on at 0", lambda F, g, input, other: F.where(F.signbit(input) == F.signbit(other), g, -g),
                 "copysign.input", program(lambda x, y: E.copysign(x, y), row(0, 1, -2), row(1, -1, 2))),

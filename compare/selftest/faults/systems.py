@@ -59,10 +59,6 @@ def kernel_on_factors(name: str, wrong: Any) -> Plant:
     return plant
 
 
-def _other_way(sound: Any) -> Any:
-    return lambda self, inverse, turned, b: sound(self, inverse, not turned, b)
-
-
 def _lost_columns(sound: Any) -> Any:
     def core(self: Any, d: Any, parts: Any) -> Any:
         u, inner = sound(self, d, parts)
@@ -116,7 +112,8 @@ FAULTS: tuple[Fault, ...] = (
         lift, "_is_summed", lambda sound: lambda place, term, pair: True),
         program(lambda a, x: torch.linalg.inv_ex(a).inverse @ (a * x[:, None]), _a, _x)),
     # solutions
-    _fault("solved with the transpose", SYSTEMS, wrapped(solves._Writer, "_solved", _other_way),
+    _fault("solved with the transpose", SYSTEMS, wrapped(solves._Writer, "_solved",
+        lambda sound: lambda self, inverse, turned, b: sound(self, inverse, not turned, b)),
            program(lambda a, x: inv(a) @ x, _a, _x)),
     _fault("a diagonal that is not inverted", SYSTEMS, wrapped(diagonals.Parts, "_reciprocal", _no_inverse),
         program(lambda a: torch.tril(torch.linalg.inv_ex(torch.triu(a)).inverse * 2), _lower)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from eager.core.tensor import Tensor
@@ -49,38 +50,49 @@ for _p, _others in _INFINITE.items():
         register_kl(_p, _q)(_infinite)
 
 
-def _normal_cost(mean: Tensor, variance: Tensor, q: Normal) -> Tensor:
-    """The mean of -log q(x)."""
+def _normal_cost(p: Any, q: Normal) -> Tensor:
+    """The mean of -log q(x) over x of p; so are the other costs."""
+    return _normal_cost_of(p.mean, p.variance, q)
+
+
+def _normal_cost_of(mean: Tensor, variance: Tensor, q: Normal) -> Tensor:
     return 0.5 * math.log(2 * math.pi) + q.scale.log() + (variance + (mean - q.loc).pow(2)) / (2 * q.scale.pow(2))
 
 
 def _gamma_cost(mean: Tensor, log_mean: Tensor, q: Gamma) -> Tensor:
-    """The mean of -log q(x), from the means of x and log(x)."""
+    """From the means of x and log(x)."""
     normalizer = q.concentration.lgamma() - q.concentration * q.rate.log()
     return normalizer - (q.concentration - 1) * log_mean + q.rate * mean
 
 
-def _exponential_cost(mean: Tensor, q: Exponential) -> Tensor:
-    return q.rate * mean - q.rate.log()
+def _exponential_cost(p: Any, q: Exponential) -> Tensor:
+    return q.rate * p.mean - q.rate.log()
 
 
-def _continuous_bernoulli_cost(mean: Tensor, q: ContinuousBernoulli) -> Tensor:
-    return -mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
+def _continuous_bernoulli_cost(p: Any, q: ContinuousBernoulli) -> Tensor:
+    return -p.mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
+
+
+# q, the mean of -log q(x), and those p whose divergence is that less their entropy
+_BY_COST: list[tuple[type, Callable[[Any, Any], Tensor], tuple[type, ...]]] = [
+    (Normal, _normal_cost, (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Uniform)),
+    (Exponential, _exponential_cost, (Beta, ContinuousBernoulli, Gamma)),
+    (ContinuousBernoulli, _continuous_bernoulli_cost, (Beta,)),
+]
+
+
+def _less_entropy(cost: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
+    return lambda p, q: -p.entropy() + cost(p, q)
+
+
+for _q, _cost, _others in _BY_COST:
+    for _p in _others:
+        register_kl(_p, _q)(_less_entropy(_cost))
 
 
 @register_kl(Bernoulli, Poisson)
 def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
     return -p.entropy() - (p.probs * q.rate.log() - q.rate)
-
-
-@register_kl(Beta, ContinuousBernoulli)
-def _beta_continuous_bernoulli(p: Beta, q: ContinuousBernoulli) -> Tensor:
-    return -p.entropy() + _continuous_bernoulli_cost(p.mean, q)
-
-
-@register_kl(Beta, Exponential)
-def _beta_exponential(p: Beta, q: Exponential) -> Tensor:
-    return -p.entropy() + _exponential_cost(p.mean, q)
 
 
 @register_kl(Beta, Gamma)
@@ -89,20 +101,9 @@ def _beta_gamma(p: Beta, q: Gamma) -> Tensor:
     return -p.entropy() + _gamma_cost(p.mean, log_mean, q)
 
 
-@register_kl(Beta, Normal)
-@register_kl(ContinuousBernoulli, Normal)
-def _bounded_normal(p: Any, q: Normal) -> Tensor:
-    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
-
-
 @register_kl(Beta, Uniform)
 def _beta_uniform(p: Beta, q: Uniform) -> Tensor:
     return where((q.low > 0) | (q.high < 1), math.inf, -p.entropy() + (q.high - q.low).log())
-
-
-@register_kl(ContinuousBernoulli, Exponential)
-def _continuous_bernoulli_exponential(p: ContinuousBernoulli, q: Exponential) -> Tensor:
-    return -p.entropy() + _exponential_cost(p.mean, q)
 
 
 @register_kl(ContinuousBernoulli, Uniform)
@@ -116,20 +117,10 @@ def _exponential_gamma(p: Exponential, q: Gamma) -> Tensor:
     return -p.entropy() + _gamma_cost(p.mean, -euler_constant - p.rate.log(), q)
 
 
-@register_kl(Exponential, Normal)
-def _exponential_normal(p: Exponential, q: Normal) -> Tensor:
-    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
-
-
 @register_kl(Exponential, Gumbel)
 def _exponential_gumbel(p: Exponential, q: Gumbel) -> Tensor:
     product, shift = p.rate * q.scale, q.loc / q.scale
     return product.log() - 1 - shift + shift.exp() * product / (product + 1) + product.reciprocal()
-
-
-@register_kl(Gamma, Exponential)
-def _gamma_exponential(p: Gamma, q: Exponential) -> Tensor:
-    return -p.entropy() + _exponential_cost(p.mean, q)
 
 
 @register_kl(Gamma, Gumbel)
@@ -138,21 +129,6 @@ def _gamma_gumbel(p: Gamma, q: Gumbel) -> Tensor:
     shape = (a - 1) * a.digamma() - a.lgamma() - a
     tail = shift.exp() * (1 + product.reciprocal()).pow(-a) - shift
     return shape + product.log() + a / product + tail
-
-
-@register_kl(Gamma, Normal)
-def _gamma_normal(p: Gamma, q: Normal) -> Tensor:
-    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
-
-
-@register_kl(Gumbel, Normal)
-def _gumbel_normal(p: Gumbel, q: Normal) -> Tensor:
-    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
-
-
-@register_kl(Laplace, Normal)
-def _laplace_normal(p: Laplace, q: Normal) -> Tensor:
-    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
 
 
 @register_kl(Normal, Gumbel)
@@ -187,17 +163,13 @@ def _pareto_gamma(p: Pareto, q: Gamma) -> Tensor:
 @register_kl(Pareto, Normal)
 def _pareto_normal(p: Pareto, q: Normal) -> Tensor:
     part = p.scale / (p.alpha - 1)
-    cost = _normal_cost(p.alpha * part, p.alpha * part.pow(2) / (p.alpha - 2), q)
+    cost = _normal_cost_of(p.alpha * part, p.alpha * part.pow(2) / (p.alpha - 2), q)
     return where(p.alpha <= 2, math.inf, -p.entropy() + cost)
-
-
-def _x_log_x(x: Tensor) -> Tensor:
-    return x.xlogy(x)
 
 
 def _log_mean(low: Tensor, high: Tensor) -> Tensor:
     """The mean of log(x) over [low, high]."""
-    return (_x_log_x(high) - _x_log_x(low)) / (high - low) - 1
+    return (high.xlogy(high) - low.xlogy(low)) / (high - low) - 1
 
 
 @register_kl(Uniform, Beta)
@@ -210,13 +182,13 @@ def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
 
 @register_kl(Uniform, ContinuousBernoulli)
 def _uniform_continuous_bernoulli(p: Uniform, q: ContinuousBernoulli) -> Tensor:
-    result = -p.entropy() + _continuous_bernoulli_cost(p.mean, q)
+    result = -p.entropy() + _continuous_bernoulli_cost(p, q)
     return where((p.high >= 1) | (p.low <= 0), math.inf, result)
 
 
 @register_kl(Uniform, Exponential)
 def _uniform_exponential(p: Uniform, q: Exponential) -> Tensor:
-    return where(p.low < 0, math.inf, -p.entropy() + _exponential_cost(p.mean, q))
+    return where(p.low < 0, math.inf, -p.entropy() + _exponential_cost(p, q))
 
 
 @register_kl(Uniform, Gamma)
@@ -228,11 +200,6 @@ def _uniform_gamma(p: Uniform, q: Gamma) -> Tensor:
 def _uniform_gumbel(p: Uniform, q: Gumbel) -> Tensor:
     ratio, high, low = q.scale / (p.high - p.low), (p.high - q.loc) / q.scale, (p.low - q.loc) / q.scale
     return ratio.log() + 0.5 * (high + low) - ratio * ((-high).exp() - (-low).exp())
-
-
-@register_kl(Uniform, Normal)
-def _uniform_normal(p: Uniform, q: Normal) -> Tensor:
-    return -p.entropy() + _normal_cost(p.mean, p.variance, q)
 
 
 @register_kl(Uniform, Pareto)

@@ -16,13 +16,18 @@ from eager.functional.shapes import common_shape
 from eager.nn.functions.activation import softplus
 
 
-class ExpTransform(Plain):
-    """y = exp(x)."""
+class _Increasing(Plain):
+    """Of all real numbers, and strictly increasing."""
 
     domain = constraints.real
-    codomain = constraints.positive
     bijective = True
     sign = +1
+
+
+class ExpTransform(_Increasing):
+    """y = exp(x)."""
+
+    codomain = constraints.positive
 
     def _call(self, x: Tensor) -> Tensor:
         return x.exp()
@@ -40,13 +45,10 @@ def clipped_sigmoid(x: Tensor) -> Tensor:
     return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
 
 
-class SigmoidTransform(Plain):
+class SigmoidTransform(_Increasing):
     """y = 1 / (1 + exp(-x)), kept away from 0 and 1."""
 
-    domain = constraints.real
     codomain = constraints.unit_interval
-    bijective = True
-    sign = +1
 
     def _call(self, x: Tensor) -> Tensor:
         return clipped_sigmoid(x)
@@ -60,13 +62,10 @@ class SigmoidTransform(Plain):
         return -softplus(-x) - softplus(x)
 
 
-class SoftplusTransform(Plain):
+class SoftplusTransform(_Increasing):
     """y = log(1 + exp(x))."""
 
-    domain = constraints.real
     codomain = constraints.positive
-    bijective = True
-    sign = +1
 
     def _call(self, x: Tensor) -> Tensor:
         return softplus(x)
@@ -78,13 +77,10 @@ class SoftplusTransform(Plain):
         return -softplus(-x)
 
 
-class TanhTransform(Plain):
+class TanhTransform(_Increasing):
     """y = tanh(x). A cache is advised: its inverse loses digits near 1 and -1."""
 
-    domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
-    bijective = True
-    sign = +1
 
     def _call(self, x: Tensor) -> Tensor:
         return x.tanh()

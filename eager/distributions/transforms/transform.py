@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from eager.core.dtypes import Size
@@ -139,13 +140,8 @@ class _InverseTransform(Transform):
     def codomain(self) -> Any:
         return self._inv.domain
 
-    @property
-    def bijective(self) -> Any:
-        return self._inv.bijective
-
-    @property
-    def sign(self) -> Any:
-        return self._inv.sign
+    bijective = property(attrgetter("_inv.bijective"))
+    sign = property(attrgetter("_inv.sign"))
 
     @property
     def inv(self) -> Any:
@@ -280,13 +276,8 @@ class IndependentTransform(Transform):
     def codomain(self) -> Any:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
-    @property
-    def bijective(self) -> Any:
-        return self.base_transform.bijective
-
-    @property
-    def sign(self) -> Any:
-        return self.base_transform.sign
+    bijective = property(attrgetter("base_transform.bijective"))
+    sign = property(attrgetter("base_transform.sign"))
 
     def _call(self, x: Tensor) -> Tensor:
         _enough(x.dim() >= self.domain.event_dim)

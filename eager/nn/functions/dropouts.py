@@ -62,13 +62,21 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return _dropped(input, tuple(shape_of(input, "dropout")), p, training, inplace)
 
 
-def _dropped(input: Tensor, noise: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
+def _dropped(
+    input: Tensor, noise: tuple[int, ...], p: float, training: bool, inplace: bool, to_limit: bool = False
+) -> Tensor:
+    """`to_limit`: zeros are those of selu's limit, shifted and scaled so that mean 0 and variance 1 stay."""
     if not training or p == 0:
         return input
     _check_dtype(input)
     if p == 1:
         return _into(input, E.mul(input, 0.0), inplace)
-    return _into(input, E.mul(input, E.div(_kept(input, noise, p), 1 - p)), inplace)
+    kept = _kept(input, noise, p)
+    if not to_limit:
+        return _into(input, E.mul(input, E.div(kept, 1 - p)), inplace)
+    scale = 1.0 / math.sqrt((SELU_LIMIT**2 * p + 1) * (1 - p))
+    shift = E.add(E.mul(E.add(kept, -1), -SELU_LIMIT * scale), -SELU_LIMIT * scale * p)
+    return _into(input, E.add(E.mul(input, E.mul(kept, scale)), shift), inplace)
 
 
 def _by_channel(input: Tensor, p: float, training: bool, inplace: bool, unbatched: bool) -> Tensor:
@@ -126,7 +134,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout to selu's limit that keeps mean 0 and variance 1. As `torch.nn.functional.alpha_dropout`."""
     check_probability(p)
-    return _alpha_dropped(input, tuple(shape_of(input, "alpha_dropout")), p, training, inplace)
+    return _dropped(input, tuple(shape_of(input, "alpha_dropout")), p, training, inplace, to_limit=True)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -135,16 +143,4 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     shape = tuple(shape_of(input, "feature_alpha_dropout"))
     if training and len(shape) < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    return _alpha_dropped(input, (*shape[:2], *(1,) * (len(shape) - 2)), p, training, inplace)
-
-
-def _alpha_dropped(input: Tensor, noise: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:
-    if not training or p == 0:
-        return input
-    _check_dtype(input)
-    if p == 1:
-        return _into(input, E.mul(input, 0.0), inplace)
-    scale = 1.0 / math.sqrt((SELU_LIMIT**2 * p + 1) * (1 - p))
-    kept = _kept(input, noise, p)
-    shift = E.add(E.mul(E.add(kept, -1), -SELU_LIMIT * scale), -SELU_LIMIT * scale * p)
-    return _into(input, E.add(E.mul(input, E.mul(kept, scale)), shift), inplace)
+    return _dropped(input, (*shape[:2], *(1,) * (len(shape) - 2)), p, training, inplace, to_limit=True)

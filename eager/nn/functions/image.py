@@ -29,23 +29,25 @@ __all__ = [
 # --- pixels and channels
 
 
-def _check_factor(factor: Any, name: str, argument: str) -> None:
+def _checked(input: Tensor, name: str, argument: str, factor: Any) -> tuple[int, ...]:
+    """The shape of `input`. PyTorch's error for one of fewer than three dims, and for what is no positive factor."""
+    shape = tuple(shape_of(input, name))
+    if len(shape) < 3:
+        raise RuntimeError(
+            f"{name} expects input to have at least 3 dimensions, but got input with {len(shape)} dimension(s)"
+        )
+    if factor <= 0:
+        raise RuntimeError(f"{name} expects a positive {argument}, but got {factor}")
     if not hasattr(factor, "__index__"):
         kind = type(factor).__name__
         raise TypeError(f"{name}(): argument '{argument}' (position 2) must be int, not {kind}")
+    return shape
 
 
 @whole("PixelShuffleBackward0")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(*, C * r^2, H, W) -> (*, C, H * r, W * r). As `torch.nn.functional.pixel_shuffle`."""
-    shape = tuple(shape_of(input, "pixel_shuffle"))
-    if len(shape) < 3:
-        raise RuntimeError(
-            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {len(shape)} dimension(s)"
-        )
-    if upscale_factor <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {upscale_factor}")
-    _check_factor(upscale_factor, "pixel_shuffle", "upscale_factor")
+    shape = _checked(input, "pixel_shuffle", "upscale_factor", upscale_factor)
     (*lead, c, h, w), r = shape, upscale_factor
     if c % (r * r):
         raise RuntimeError(
@@ -63,14 +65,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 @whole("PixelUnshuffleBackward0")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(*, C, H * r, W * r) -> (*, C * r^2, H, W). As `torch.nn.functional.pixel_unshuffle`."""
-    shape = tuple(shape_of(input, "pixel_unshuffle"))
-    if len(shape) < 3:
-        raise RuntimeError(
-            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {len(shape)} dimension(s)"
-        )
-    if downscale_factor <= 0:
-        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {downscale_factor}")
-    _check_factor(downscale_factor, "pixel_unshuffle", "downscale_factor")
+    shape = _checked(input, "pixel_unshuffle", "downscale_factor", downscale_factor)
     (*lead, c, h, w), r = shape, downscale_factor
     for what, size, at in (("height", h, -2), ("width", w, -1)):
         if size % r:
