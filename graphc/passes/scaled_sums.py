@@ -94,7 +94,7 @@ def _padded(shape: Sequence[int], rank: int) -> tuple[int, ...]:
 
 def _is_centred(scaled: _Scaled, nodes: Mapping[int, Node]) -> bool:
     """Whether what is added up is an array without its mean."""
-    if len(scaled.summed) > 1 or nodes[scaled.summed[0]].op is not _SUB:
+    if len(scaled.summed) != 1 or nodes[scaled.summed[0]].op is not _SUB:
         return False
     x, mean = (nodes[i] for i in nodes[scaled.summed[0]].inputs)
     return (
