@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from eager.core.dtypes import type_name
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -67,6 +68,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     Raises IndexError for an index outside [0, V). With `sparse`, the gradient of the weight is a sparse COO tensor.
     """
     padding_idx = padding_row(padding_idx, weight)
+    if not isinstance(weight, Tensor):
+        raise TypeError(f"embedding(): argument 'weight' (position 1) must be Tensor, not {type_name(weight)}")
     if len(weight._d.shape) != 2:
         raise RuntimeError("'weight' must be 2-D")
     check_indices(input, "embedding")
