@@ -37,15 +37,19 @@ class Objection(NamedTuple):
     lowered: bool = False
 
 
-def alone(node: Node, operands: Sequence[np.ndarray]) -> Graph:
-    """A graph that is this node only, with an input for each operand (repeated operands apart), and its results."""
+def alone(node: Node, operands: Sequence[np.ndarray], results: Sequence[int] | None = None) -> Graph:
+    """A graph that is this node only, with an input for each operand (repeated operands apart), and its results.
+
+    results  those of several that it returns; all of them by default
+    """
     builder = Builder()
     inputs = tuple(builder.input(f"x{k}", aval_of(a)).id for k, a in enumerate(operands))
     builder.where = node.where
     id = builder.append(node.op, inputs, node.params, node.results)
     if not node.op.several:
         return builder.graph("alone", Ref(id))
-    return builder.graph("alone", tuple(Ref(builder.item(id, k).id) for k in range(len(node.results))))
+    returned = range(len(node.results)) if results is None else results
+    return builder.graph("alone", tuple(Ref(builder.item(id, k).id) for k in returned))
 
 
 def eager_result(node: Node, operands: Sequence[np.ndarray]) -> Any:
@@ -150,7 +154,7 @@ def _objections(node: Node, operands: Sequence[np.ndarray], seed: int, by_jax: b
     if [v.shape for v in results_of(_value_alone(node, operands))] != [aval.shape for aval in node.results]:
         return  # a wrong shape rule: there is no cotangent that fits both
     rng = np.random.default_rng(seed)
-    cotangents = {k: _cotangent(aval, rng) for k, aval in enumerate(node.results) if is_inexact(aval.dtype)}
+    cotangents = {k: cotangent(aval, rng) for k, aval in enumerate(node.results) if is_inexact(aval.dtype)}
     narrow = _Rules(graph, [*operands, *cotangents.values()], wrt)
     for k, g in zip(wrt, _tape_gradients(node, operands, wrt, cotangents), strict=True):
         judgement = narrow.judge(k, g)
@@ -170,7 +174,8 @@ def _objections(node: Node, operands: Sequence[np.ndarray], seed: int, by_jax: b
         yield from _independent(problem, rules, k, op.arg_of(k), by_jax)
 
 
-def _cotangent(aval: Aval, rng: np.random.Generator) -> np.ndarray:
+def cotangent(aval: Aval, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of that shape and dtype, away from 0."""
     numbers = np.asarray(rng.uniform(0.5, 1.5, aval.shape))
     if aval.dtype.kind == "c":  # real cotangents do not see what rules make of imaginary ones
         numbers = numbers + 1j * rng.uniform(0.5, 1.5, aval.shape)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from compare.judging.float64 import widen, widen_array
-from compare.judging.isolate import Objection
+from compare.judging.isolate import Objection, alone, cotangent
 from compare.judging.numeric import evaluate, outputs_of
 from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge
 from compare.judging.unrolled import TooLong, unrolled
@@ -28,19 +28,9 @@ STEPS = 200  # of a loop that are looked at: more than a loop keeps apart for it
 Part = tuple[Sequence[int], Sequence[int]]
 
 
-def whole(node: Node, operands: Sequence[np.ndarray], results: Sequence[int] | None = None) -> Graph:
-    """A graph that is this structured node only, and returns those of its `results`; all of them by default."""
-    builder = Builder()
-    inputs = tuple(builder.input(f"x{k}", aval_of(a)).id for k, a in enumerate(operands))
-    builder.where = node.where
-    id = builder.append(node.op, inputs, node.params, node.results)
-    items = [builder.item(id, k) for k in (range(len(node.results)) if results is None else results)]
-    return builder.graph("alone", tuple(Ref(item.id) for item in items))
-
-
 def lowered_otherwise(node: Node, operands: Sequence[np.ndarray]) -> Judgement | None:
     """What XLA makes of the node that NumPy does not; None if they agree. Raises what lowering or JAX raises."""
-    graph = whole(node, operands)
+    graph = alone(node, operands)
     found = [np.asarray(a) for a in lower(graph)(*operands)]
     values = outputs_of(graph, evaluate(graph, operands, checked=False))
     yardsticks = [Yardstick(graph, operands, 0, flushing=flushing) for flushing in (False, True)]
@@ -57,9 +47,9 @@ def structured_objections(node: Node, operands: Sequence[np.ndarray], seed: int)
     """Who disagrees with the gradient of a structured node as a whole: the operations that it runs, by themselves."""
     node, operands = _bounded(node, operands)
     for results, wrt in _parts(node, operands):
-        graph = whole(node, operands, results)
+        graph = alone(node, operands, results)
         rng = np.random.default_rng(seed)
-        cotangents = [_cotangent(rng, graph.nodes[id].aval) for id in graph.outputs]
+        cotangents = [cotangent(graph.nodes[id].aval, rng) for id in graph.outputs]
         try:
             wide = widen(graph)
             arrays = [widen_array(np.asarray(a)) for a in (*operands, *cotangents)]
@@ -95,11 +85,6 @@ def _parts(node: Node, operands: Sequence[np.ndarray]) -> Iterator[Part]:
         yield from (([k], wrt) for k in results)
     if len(wrt) > 1:
         yield from ((results, [k]) for k in wrt)
-
-
-def _cotangent(rng: np.random.Generator, aval: Any) -> np.ndarray:
-    real = rng.uniform(0.5, 1.5, aval.shape)
-    return np.asarray(real + 1j * rng.uniform(0.5, 1.5, aval.shape) if aval.dtype.kind == "c" else real, aval.dtype)
 
 
 def _gradients(graph: Graph, arrays: Sequence[np.ndarray], wrt: Sequence[int]) -> dict[int, np.ndarray]:
@@ -171,5 +156,5 @@ def _near_the_end(node: Node, operands: Sequence[np.ndarray]) -> Sequence[np.nda
 
     watching: Any = Watched()
     evaluate_node = with_bodies(node, lambda b: watching if b is body else b)
-    evaluate(whole(evaluate_node, operands), operands, checked=False)
+    evaluate(alone(evaluate_node, operands), operands, checked=False)
     return [*operands[:consts], *carries[0]] if carries else operands
