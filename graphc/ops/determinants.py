@@ -57,7 +57,7 @@ def _by_inverse(x):
     condition = np.linalg.norm(x, axis=(-2, -1)) * np.linalg.norm(inverse, axis=(-2, -1))
     if not (condition < _CERTAIN).all():
         return None
-    return np.linalg.det(x)[..., None, None] * np.conj(np.swapaxes(inverse, -2, -1))
+    return np.linalg.det(x)[..., None, None] * np.swapaxes(inverse, -2, -1)
 
 
 def _cofactor_vjp(F, g, r, input):
