@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import partialmethod
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast, final
 
@@ -25,7 +24,7 @@ from graphc.ops.interpret import operand_dtype
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer
 
-_REAL = (bool, int, float, np.generic)
+_PLAIN = (bool, int, float, complex, np.generic, type(None))
 _KINDS = {BOOL: bool, INT64: int, FLOAT64: float}
 _STOP, _CAST = OPS["stop_gradient"], OPS["cast"]
 _BINARY = {
@@ -103,41 +102,39 @@ class Number:
             builder.emit(_CAST, (x._symbol,), {"dtype": dtype}) if type(x) is Number else x for x in operands
         ]  # fmt: skip
 
-    def _made(self, name: str, *operands: Symbol) -> Number:
-        return Number(self._tracer, self._tracer.builder.apply(OPS[name], operands, {}))
-
     def _binary(self, name: str, other: Any, reflected: bool = False) -> Any:
-        if not _is_real(other):
+        if type(other) is not Number and not isinstance(other, (bool, int, float, np.generic)):
             return NotImplemented
-        self._symbol.check_open(self._tracer.builder)
+        builder = self._tracer.builder
+        self._symbol.check_open(builder)
         if name in ("add", "sub", "mul") and type(other) is int and abs(other) >> 62:
             return _BINARY[name](*((other, self.known()) if reflected else (self.known(), other)))
         a, b = self._wide(self), self._wide(other)
         if a.dtype != b.dtype or (a.dtype == BOOL and name in ("add", "sub", "mul")):
             wide = FLOAT64 if FLOAT64 in (a.dtype, b.dtype) else INT64
-            a, b = self._wide(self, wide), self._wide(other, wide)
-        return self._made(name, *((b, a) if reflected else (a, b)))
+            a, b = (builder.emit(_CAST, (x,), {"dtype": wide}) if x.dtype != wide else x for x in (a, b))
+        operands = (b, a) if reflected else (a, b)
+        return Number(self._tracer, builder.apply(OPS[name], operands, {}))
 
-    def _wide(self, x: Any, dtype: np.dtype | None = None) -> Symbol:
-        """A number as a Symbol; of another dtype than it has by itself, if one is given."""
-        builder = self._tracer.builder
-        kind = BOOL if isinstance(x, (bool, np.bool_)) else INT64 if isinstance(x, (int, np.integer)) else FLOAT64
+    def _wide(self, x: Any) -> Symbol:
         if type(x) is Number:
-            symbol = x._symbol
-        elif is_dim(x):
-            symbol = builder.size(cast(Any, x), kind)
-        else:
-            far = kind is INT64 and not -_BEYOND <= x < _BEYOND
-            symbol = builder.constant(np.asarray(x, FLOAT64 if far else kind))  # to be compared with
-        return symbol if dtype in (None, symbol.dtype) else builder.emit(_CAST, (symbol,), {"dtype": dtype})
+            return x._symbol
+        kind = BOOL if isinstance(x, (bool, np.bool_)) else INT64 if isinstance(x, (int, np.integer)) else FLOAT64
+        if is_dim(x):
+            return self._tracer.builder.size(cast(Any, x), kind)
+        if kind is INT64 and not -_BEYOND <= x < _BEYOND:
+            kind = FLOAT64  # to be compared with
+        return self._tracer.builder.constant(np.asarray(x, kind))
 
-    def _divided(self, other: Any, reflected: bool = False) -> Any:
-        if not _is_real(other):
+    def _divided(self, other: Any, reflected: bool) -> Any:
+        if type(other) is not Number and not isinstance(other, (bool, int, float, np.generic)):
             return NotImplemented
-        if not (self if reflected else other):  # fixes only whether it is zero
+        divisor = self if reflected else other
+        if not divisor:  # fixes only whether it is zero
             raise ZeroDivisionError("float division by zero")
-        a, b = self._wide(self, FLOAT64), self._wide(other, FLOAT64)
-        return self._made("div", *((b, a) if reflected else (a, b)))
+        builder = self._tracer.builder
+        a, b = (builder.emit(_CAST, (self._wide(x),), {"dtype": FLOAT64}) for x in (self, other))
+        return Number(self._tracer, builder.apply(OPS["div"], (b, a) if reflected else (a, b), {}))
 
     def _whole(self, name: str, other: Any) -> Any:
         """`//` or `%` of an integer by one that is known; anything else is fixed."""
@@ -145,8 +142,17 @@ class Number:
             return _WHOLE[name](self.known(), other.known() if type(other) is Number else other)
         return self._binary(name, other)
 
-    __truediv__, __rtruediv__ = _divided, partialmethod(_divided, reflected=True)
-    __floordiv__, __mod__ = partialmethod(_whole, "floor_divide"), partialmethod(_whole, "remainder")
+    def __floordiv__(self, other: Any) -> Any:
+        return self._whole("floor_divide", other)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._whole("remainder", other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._divided(other, False)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._divided(other, True)
 
     def __pow__(self, exponent: Any, modulus: Any = None) -> Any:
         known = modulus is None and isinstance(exponent, (int, float)) and type(exponent) is not Number
@@ -156,23 +162,32 @@ class Number:
             return self.known() ** exponent
         if exponent < 0 and not self:
             raise ZeroDivisionError("0.0 cannot be raised to a negative power")
-        return self._made("pow", self._wide(self, FLOAT64), self._wide(float(exponent)))
+        base = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": FLOAT64})
+        power = self._tracer.builder.apply(OPS["pow"], (base, self._wide(float(exponent))), {})
+        return Number(self._tracer, power)
 
     def __rpow__(self, base: Any) -> Any:
         if type(base) is Number or not isinstance(base, (int, float)) or base <= 0:
             return base ** self.known()
         if isinstance(base, int) and self._symbol.dtype != FLOAT64:
             return base ** self.known()  # a negative exponent would make it a float
-        return self._made("pow", self._wide(float(base)), self._wide(self, FLOAT64))
+        exponent = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": FLOAT64})
+        return Number(self._tracer, self._tracer.builder.apply(OPS["pow"], (self._wide(float(base)), exponent), {}))
 
-    __neg__, __pos__ = partialmethod(_binary, "mul", -1), partialmethod(_binary, "mul", 1)
+    def __neg__(self) -> Any:
+        return self._binary("mul", -1)
+
+    def __pos__(self) -> Any:
+        return self._binary("mul", 1)
 
     def __abs__(self) -> Any:
-        return self._made("abs", (self if self._symbol.dtype != BOOL else +self)._symbol)
+        number = self if self._symbol.dtype != BOOL else self._binary("mul", 1)
+        return Number(self._tracer, self._tracer.builder.apply(OPS["abs"], (number._symbol,), {}))
 
     def cos(self) -> Any:
         """Its cosine, for the schedulers of `eager.optim`: `math.cos` would fix the number."""
-        return self._made("cos", self._wide(self, FLOAT64))
+        wide = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": FLOAT64})
+        return Number(self._tracer, self._tracer.builder.apply(OPS["cos"], (wide,), {}))
 
     def __bool__(self) -> bool:
         if self._symbol.dtype == BOOL:
@@ -278,17 +293,33 @@ def _rank(x: Any) -> tuple[np.dtype, int]:
     return of_scalar(x if type(x) is not Number else _KINDS[x.symbol.dtype](0)), 0
 
 
-def _is_real(x: Any) -> bool:
-    """Whether `x` is a number that arithmetic stays in the graph with; a tensor knows what to do by itself."""
-    return type(x) is Number or isinstance(x, _REAL)
+def _install() -> None:
+    for name in _BINARY:
+
+        def method(self: Number, other: Any, name: str = name) -> Any:
+            return self._binary(name, other)
+
+        setattr(Number, f"__{name}__", method)
+        if name in ("add", "sub", "mul"):
+
+            def reflected(self: Number, other: Any, name: str = name) -> Any:
+                return self._binary(name, other, True)
+
+            setattr(Number, f"__r{name}__", reflected)
+    for name in ("int", "float", "index", "trunc", "floor", "ceil", "round", "rmod",
+                 "rfloordiv", "divmod", "rdivmod", "and", "rand", "or", "ror", "xor", "rxor", "invert",
+                 "lshift", "rlshift", "rshift", "rrshift"):  # fmt: skip
+        setattr(Number, f"__{name}__", _fixing(f"__{name}__"))
 
 
 def _fixing(name: str) -> Callable[..., Any]:
     """A method that needs the number itself."""
 
     def method(self: Number, *args: Any) -> Any:
-        if not all(a is None or isinstance(a, complex) or _is_real(a) for a in args):
-            return NotImplemented
+        if not all(
+            type(a) is Number or a is None or isinstance(a, (bool, int, float, complex, np.generic)) for a in args
+        ):
+            return NotImplemented  # a tensor knows what to do
         known = self.known()
         if not hasattr(known, name):
             if args:
@@ -300,11 +331,4 @@ def _fixing(name: str) -> Callable[..., Any]:
 
 
 _power = _fixing("__pow__")
-for _name in _BINARY:
-    setattr(Number, f"__{_name}__", partialmethod(Number._binary, _name))
-for _name in ("add", "sub", "mul"):
-    setattr(Number, f"__r{_name}__", partialmethod(Number._binary, _name, reflected=True))
-for _name in ("int", "float", "index", "trunc", "floor", "ceil", "round", "rmod",
-              "rfloordiv", "divmod", "rdivmod", "and", "rand", "or", "ror", "xor", "rxor", "invert",
-              "lshift", "rlshift", "rshift", "rrshift"):  # fmt: skip
-    setattr(Number, f"__{_name}__", _fixing(f"__{_name}__"))
+_install()
