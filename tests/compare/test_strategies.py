@@ -62,7 +62,7 @@ def test_a_failing_program_shrinks_to_few_statements():
         return any(op in wanted for op in program.ops)
 
     found = find(strategies.programs(size=8), fails, settings=SEARCH)
-    assert fails(found) and len(found.statements) <= 2, found.source
+    assert fails(found) and len(found.statements) <= 3, found.source
 
 
 def test_drawing_leaves_the_generator_as_it_was():

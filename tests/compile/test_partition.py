@@ -79,7 +79,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...], int]]
     "silu": (F.silu, (SQUARE,), 0),
     "gelu of tanh": (lambda x: F.gelu(x, approximate="tanh"), (SQUARE,), ARRAY),
     "softmax": (lambda x: x.softmax(-1), (SQUARE,), 0),  # it is the result
-    "softmax inside": (lambda x, w: (x.softmax(-1) * w).sum(), (SQUARE, SQUARE), ARRAY),
+    "softmax inside": (lambda x, w: (x.softmax(-1) * w).sum(), (SQUARE, SQUARE), ARRAY + 4 * N),
     "layer norm": (lambda x, w, b: F.layer_norm(x, (N,), w, b), (SQUARE, (N,), (N,)), ARRAY + 4 * N),
     "MLP, relu": (lambda x, w, v: (F.relu(x @ w) @ v).sum(), (SQUARE, SQUARE, SQUARE), ARRAY),
     "MLP, gelu": (lambda x, w, b, v: F.gelu(x @ w + b) @ v, (SQUARE, SQUARE, (N,), SQUARE), ARRAY),

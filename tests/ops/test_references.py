@@ -29,7 +29,7 @@ MODULES = ("np", "xp", "numpy", "linalg", "fft", "special")
 HANDLING = frozenset(
     "array asarray empty zeros ones full eye arange ndindex moveaxis reshape transpose broadcast_to broadcast_arrays "
     "broadcast_shapes stack where linalg fft special int64 int32 dtype newaxis inf nan finfo iinfo float64 complex128 "
-    "result_type isnan isfinite isinf copysign abs sqrt".split()
+    "result_type isnan isfinite isinf copysign abs sqrt take".split()
 )
 # a degree beyond what a recurrence is asked to go through
 UNBOUNDED = [op.name for op in PLAIN if "polynomial" in op.name]
@@ -44,7 +44,10 @@ def _functions(function: Any, seen: set[int]) -> Iterator[types.FunctionType]:
     seen.add(id(function))
     yield function
     held = [cell.cell_contents for cell in function.__closure__ or ()]
-    named = [function.__globals__.get(name) for name in function.__code__.co_names]
+    names, scope = function.__code__.co_names, function.__globals__
+    modules = [scope[name] for name in names if isinstance(scope.get(name), types.ModuleType)]
+    # `rows.total` is no global variable `total`
+    named = [next((vars(m)[name] for m in modules if name in vars(m)), scope.get(name)) for name in names]
     for other in [*held, *named]:
         if isinstance(other, Each) or (getattr(other, "__module__", "") or "").startswith("graphc.ops"):
             yield from _functions(other, seen)
