@@ -219,13 +219,6 @@ class _IntegerGreaterThan(_Above):
         return _whole(value, value >= self.lower_bound)
 
 
-class _IntegerLessThan(_Below):
-    is_discrete = True
-
-    def check(self, value: Tensor) -> Any:
-        return _whole(value, value <= self.upper_bound)
-
-
 class _IntegerInterval(_Between):
     is_discrete = True
 
