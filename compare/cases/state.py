@@ -41,7 +41,7 @@ class State:
         reachable.run()
         places = [*reachable.places, *_places_in_arguments(fn, args, kwargs)]
         # contents first: an element that is put back into its container may be a place of its own
-        self.places = sorted((p for p in places if not isinstance(p, Table)), key=_is_element)
+        self.places = sorted((p for p in places if not isinstance(p, Table)), key=lambda p: not isinstance(p, Inside))
 
     def changed(self) -> list[Place]:
         """The places that differ from how they were."""
@@ -84,10 +84,6 @@ def arrays_in(held: Mapping[str, Held]) -> dict[str, np.ndarray]:
 def structures_in(held: Mapping[str, Held]) -> dict[str, Any]:
     """Everything else in what places hold."""
     return {label: h.structure for label, h in held.items()}
-
-
-def _is_element(place: Place) -> bool:
-    return not isinstance(place, Inside)
 
 
 def _is_leaf(value: Any) -> bool:

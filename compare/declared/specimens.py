@@ -23,7 +23,7 @@ def specimens(seed: int = 0) -> Iterator[tuple[str, Callable[..., Any], tuple[An
     yield "a model", _model, (numbers(4, 3), numbers(3, 2), numbers(2))
     yield "a nest of results", _nest, (numbers(3), {"scale": 2.0, "shift": numbers(3)})
     yield "writes in place", _writes, (numbers(4, 2, grad=False), numbers(2))
-    yield "Python decides", _decides, (numbers(3), numbers(3))
+    yield "Python decides", lambda x, y: torch.exp(x) if x.sum() > y.sum() else x * y, (numbers(3), numbers(3))
     yield "a loop in the graph", _scan, (numbers(2), numbers(5, 2))
     yield "random numbers", _random, (numbers(3),)
     yield "an exception", _raises, (numbers(3), torch.tensor([0, 7]))
@@ -46,10 +46,6 @@ def _writes(x: Any, row: Any) -> Any:
     y = x.clone()
     y[0] = row
     return y.sum(0)
-
-
-def _decides(x: Any, y: Any) -> Any:
-    return torch.exp(x) if x.sum() > y.sum() else x * y
 
 
 def _scan(state: Any, rows: Any) -> Any:

@@ -88,7 +88,7 @@ class _Scope:
             self.inputs.append(Input.of(name, value._array(), value.requires_grad))
         elif isinstance(value, ModuleType):
             self.before.append(statement(f"{name} = {_path(value)}"))
-        elif isinstance(value, FunctionType) and _of_user(value):
+        elif isinstance(value, FunctionType) and value.__module__.partition(".")[0] not in ("eager", "graphc", "numpy"):
             node = _definition(value, name)
             self.around(node, value, {a.arg for a in node.args.args})
             if isinstance(node, ast.Lambda):
@@ -118,10 +118,6 @@ class _Scope:
                     self.put(n.id, around[n.id])
             elif isinstance(n, ast.Name) and n.id not in own | stored | inner and not hasattr(builtins, n.id):
                 raise MinimizeError(f"'{n.id}' in the source is not defined")
-
-
-def _of_user(fn: FunctionType) -> bool:
-    return fn.__module__.partition(".")[0] not in ("eager", "graphc", "numpy")
 
 
 def _path(module: ModuleType) -> str:

@@ -105,14 +105,6 @@ def _in(dtype: np.dtype, cache: bool, args: tuple[Any, ...], kwargs: dict[str, A
     return tuple(cast(x, dtype, cache) for x in args), {name: cast(x, dtype, cache) for name, x in kwargs.items()}
 
 
-def _lower(now: AutocastState, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-    return _in(now.dtype("cpu").numpy, now.cache_enabled, args, kwargs)
-
-
-def _float32(now: AutocastState, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-    return _in(FLOAT32, False, args, kwargs)
-
-
 def _promote(now: AutocastState, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     """RuntimeError for a tensor of 16 bits that has another dtype than autocast, unless one of float32 is before it."""
     lower = now.dtype("cpu").numpy
@@ -125,17 +117,13 @@ def _promote(now: AutocastState, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return args, kwargs
 
 
-def _dtypes(now: AutocastState, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-    return tuple(now.dtype("cpu").numpy if is_cast(dtype) else dtype for dtype in args), kwargs
-
-
-def _off(now: AutocastState, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-    return args, kwargs
-
-
 POLICIES: dict[str, Callable[[AutocastState, tuple[Any, ...], dict[str, Any]], Arguments]] = {
-    "lower": _lower, "float32": _float32, "promote": _promote, "dtypes": _dtypes, "off": _off,
-}  # fmt: skip
+    "lower": lambda now, args, kwargs: _in(now.dtype("cpu").numpy, now.cache_enabled, args, kwargs),
+    "float32": lambda now, args, kwargs: _in(FLOAT32, False, args, kwargs),
+    "promote": _promote,
+    "dtypes": lambda now, args, kwargs: (tuple(now.dtype("cpu").numpy if is_cast(d) else d for d in args), kwargs),
+    "off": lambda now, args, kwargs: (args, kwargs),
+}
 
 
 # --- detours

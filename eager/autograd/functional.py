@@ -216,14 +216,10 @@ def _forward_jacobian(func: Function, inputs: Any, create_graph: bool, strict: b
     from eager.func.jacobians import jacfwd
 
     found: Any = jacfwd(func, tuple(range(len(given))))(*given)
-    several_outputs = not _is_column(found)
+    several_outputs = not isinstance(found[0], Tensor)
     rows = found if several_outputs else (found,)
     rows = tuple(_final(tuple(row), create_graph) for row in rows)
     return _as_given(tuple(_as_given(row, several) for row in rows), several_outputs)
-
-
-def _is_column(found: Any) -> bool:
-    return isinstance(found[0], Tensor)
 
 
 def hessian(

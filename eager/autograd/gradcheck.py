@@ -184,40 +184,19 @@ def _outputs(func: Function, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
 
 
 def _check_batched(output: Tensor, xs: list[Tensor], number: int) -> None:
-    from eager.func import vmap
-    from eager.functional.joining import stack
-    from eager.rng import fills
-
     def pull(v: Tensor) -> tuple[Tensor, ...]:
         return tuple(
             Tensor._wrap(np.zeros(x._d.shape, x._dtype())) if g is None else g
             for g, x in zip(pulled(output, xs, v), xs, strict=True)
         )
 
-    cotangents = [fills.randn_like(output).detach() for _ in range(2)]  # type: ignore[attr-defined]
-    expected = [stack(list(column)) for column in zip(*(pull(v) for v in cotangents), strict=True)]
-    try:
-        result = vmap(pull)(stack(cotangents))
-    except RuntimeError as error:
-        raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED}") from error
-    _check_same(result, expected, number)
-
-
-def _check_same(result: Sequence[Tensor], expected: Sequence[Tensor], number: int) -> None:
-    for place, (mine, wanted) in enumerate(zip(result, expected, strict=True)):
-        if not np.allclose(mine._array(), wanted._array(), rtol=1e-5, atol=1e-8):
-            raise GradcheckError(
-                f"For output {number} and input {place}:\n\n{BATCHED}\n\nGot:\n{mine}\n\nExpected:\n{wanted}"
-            )
+    _check_vmapped(pull, output, number)
 
 
 def _check_batched_forward(func: Function, inputs: tuple[Any, ...]) -> None:
-    from eager.func import jvp, vmap
-    from eager.functional.joining import stack
-    from eager.rng import fills
+    from eager.func import jvp
 
-    xs = differentiated(inputs)
-    for place, x in enumerate(xs):
+    for place, x in enumerate(differentiated(inputs)):
 
         def of_x(value: Tensor, x: Tensor = x) -> tuple[Any, ...]:
             return as_tuple(func(*(value if y is x else y for y in inputs)))
@@ -225,13 +204,26 @@ def _check_batched_forward(func: Function, inputs: tuple[Any, ...]) -> None:
         def push(tangent: Tensor, of_x: Function = of_x, x: Tensor = x) -> tuple[Any, ...]:
             return jvp(of_x, (x.detach(),), (tangent,))[1]  # type: ignore[attr-defined]
 
-        tangents = [fills.randn_like(x).detach() for _ in range(2)]  # type: ignore[attr-defined]
-        expected = [stack(list(column)) for column in zip(*(push(t) for t in tangents), strict=True)]
-        try:
-            result = vmap(push)(stack(tangents))
-        except RuntimeError as error:
-            raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED}") from error
-        _check_same(result, expected, place)
+        _check_vmapped(push, x, place)
+
+
+def _check_vmapped(function: Function, like: Tensor, number: int) -> None:
+    """Raise GradcheckError unless `vmap(function)` gives of two tensors like this one what `function` gives of each."""
+    from eager.func import vmap
+    from eager.functional.joining import stack
+    from eager.rng import fills
+
+    given = [fills.randn_like(like).detach() for _ in range(2)]  # type: ignore[attr-defined]
+    expected = [stack(list(column)) for column in zip(*(function(t) for t in given), strict=True)]
+    try:
+        result = vmap(function)(stack(given))
+    except RuntimeError as error:
+        raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED}") from error
+    for place, (mine, wanted) in enumerate(zip(result, expected, strict=True)):
+        if not np.allclose(mine._array(), wanted._array(), rtol=1e-5, atol=1e-8):
+            raise GradcheckError(
+                f"For output {number} and input {place}:\n\n{BATCHED}\n\nGot:\n{mine}\n\nExpected:\n{wanted}"
+            )
 
 
 def _check_multiplied(outputs: Sequence[Tensor], xs: list[Tensor]) -> None:

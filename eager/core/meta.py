@@ -78,7 +78,7 @@ def is_of_caller() -> Callable[[Any], bool]:
     Others are constants that a function of this library has made on its way.
     """
     frame: Any = sys._getframe(1)
-    while frame.f_back is not None and _is_library(frame.f_back.f_code.co_filename):
+    while frame.f_back is not None and frame.f_back.f_code.co_filename.startswith((*LIBRARY, "<generated")):
         frame = frame.f_back
     code, given = frame.f_code, frame.f_locals
     varied = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
@@ -88,7 +88,3 @@ def is_of_caller() -> Callable[[Any], bool]:
     given += [t for module in modules for t in (*module.parameters(), *module.buffers())]
     owners = {id(storage_of(t._d)) for t in given if isinstance(getattr(t, "_d", None), np.ndarray)}
     return lambda tensor: id(storage_of(tensor._array())) in owners
-
-
-def _is_library(file: str) -> bool:
-    return file.startswith((*LIBRARY, "<generated"))

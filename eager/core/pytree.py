@@ -114,11 +114,6 @@ def type_of(tree: Any) -> Any:
     return namedtuple if isinstance(tree, tuple) and hasattr(kind, "_fields") else None
 
 
-def is_leaf_type(tree: Any) -> bool:
-    """Whether `tree` is no container."""
-    return type_of(tree) is None
-
-
 @final
 class TreeSpec:
     """The containers of a nest. `type` is None for a leaf; `context` is the keys of a dict, or its like."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from eager.core.limits import finfo
@@ -97,13 +98,8 @@ class _OfBase(Constraint):
 
     base_constraint: Constraint
 
-    @property
-    def is_discrete(self) -> Any:
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> Any:
-        return self.base_constraint.event_dim
+    is_discrete = property(attrgetter("base_constraint.is_discrete"))
+    event_dim = property(attrgetter("base_constraint.event_dim"))
 
 
 class _IndependentConstraint(_OfBase):
@@ -217,13 +213,6 @@ class _IntegerGreaterThan(_Above):
 
     def check(self, value: Tensor) -> Any:
         return _whole(value, value >= self.lower_bound)
-
-
-class _IntegerLessThan(_Below):
-    is_discrete = True
-
-    def check(self, value: Tensor) -> Any:
-        return _whole(value, value <= self.upper_bound)
 
 
 class _IntegerInterval(_Between):

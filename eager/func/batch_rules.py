@@ -361,7 +361,8 @@ def rule_of(op: Op) -> Rule | None:
         return None
     if op.pointwise:
         return pointwise
-    return shifted if op.params and all(k in SHIFTS or k in KEPT for k in op.params) and _names_dims(op) else one_by_one
+    names_dims = all(k in SHIFTS or k in KEPT for k in op.params) and any(k in SHIFTS for k in op.params)
+    return shifted if names_dims else one_by_one
 
 
 def is_batched_as_one(op: Op) -> bool:
@@ -372,7 +373,3 @@ def is_batched_as_one(op: Op) -> bool:
 def definition_of(op: Op) -> Callable[..., Any]:
     """`op` in terms of others, in the op language."""
     return DEFINITIONS.get(op.name, op.definition)  # type: ignore[return-value]
-
-
-def _names_dims(op: Op) -> bool:
-    return any(k in SHIFTS for k in op.params)

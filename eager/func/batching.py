@@ -323,7 +323,7 @@ class BatchInterpreter(Interpreter):
         outer = self.outer
         if isinstance(outer, BatchInterpreter) and any(_is_batched_in(t, outer) for t in outputs):
             return self._exchanged(outer, outputs, cotangents, inputs, create, keep)
-        if not _is_traced(outer):
+        if any(i is IMMEDIATE for i in _chain(outer)):
             return IMMEDIATE.gradients(outputs, cotangents, inputs, create, keep)
         slices = []
         with self.below():
@@ -399,7 +399,3 @@ def _swapped(x: Tensor) -> Tensor:
 def _is_batched_in(t: Tensor, outer: BatchInterpreter) -> bool:
     data = t._d
     return isinstance(data, Batched) and data.interpreter in _chain(outer)
-
-
-def _is_traced(interpreter: Interpreter) -> bool:
-    return not any(i is IMMEDIATE for i in _chain(interpreter))

@@ -129,7 +129,7 @@ def _mapped(
     randomness: str, kwargs: Any,
 ) -> Any:  # fmt: skip
     interpreter = BatchInterpreter(size, randomness, current_interpreter())
-    values = [_in_front(x, dim) for x, dim in zip(leaves, dims, strict=True)]
+    values = [movedim(x, dim, 0) if dim else x for x, dim in zip(leaves, dims, strict=True)]
     token = TRANSFORMS.set((*active_transforms(), interpreter))
     try:
         with interpreting(interpreter):
@@ -141,11 +141,6 @@ def _mapped(
     places = _out_places(out_dims, result, out_spec, func)
     # fast paths stay closed: what is outside may be a vmap too, whose tensors they do not know
     return unflatten([_out(interpreter, x, dim, func) for x, dim in zip(outputs, places, strict=True)], out_spec)
-
-
-def _in_front(x: Any, dim: int | None) -> Any:
-    """A view of the Tensor `x` with dim `dim` in front."""
-    return movedim(x, dim, 0) if dim else x
 
 
 def _out_places(out_dims: Any, result: Any, spec: TreeSpec, func: Any) -> list[int | None]:

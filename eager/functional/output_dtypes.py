@@ -29,54 +29,19 @@ class Rule(NamedTuple):
     error: type[Exception] = RuntimeError
 
 
-def _same(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    return source == goal
-
-
-def _castable(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    return category(source) <= category(goal)
-
-
-def _boolean(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    return goal == BOOL
-
-
-def _truth(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    return goal in (BOOL, UINT8)
-
-
-def _real(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    return kind(goal) != "c"
-
-
-def _real_like_given(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    return kind(goal) != "c" or kind(given) == "c"
-
-
-def _complex(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    return kind(goal) == "c"
-
-
-def _floating(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    return is_floating(goal)
-
-
-def _inexact(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    return is_inexact(goal)
-
-
-def _floating_if_inexact(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    return is_floating(goal) or not is_inexact(given)
-
-
-def _any(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    return True
-
-
-def _same_or_magnitude(source: np.dtype, goal: np.dtype, given: np.dtype) -> bool:
-    """The dtype of the argument; of a complex one also that of a real result."""
-    return goal == given or (kind(given) == "c" and kind(goal) != "c")
-
+_same: Test = lambda source, goal, given: source == goal
+_castable: Test = lambda source, goal, given: category(source) <= category(goal)
+_boolean: Test = lambda source, goal, given: goal == BOOL
+_truth: Test = lambda source, goal, given: goal in (BOOL, UINT8)
+_real: Test = lambda source, goal, given: kind(goal) != "c"
+_real_like_given: Test = lambda source, goal, given: kind(goal) != "c" or kind(given) == "c"
+_complex: Test = lambda source, goal, given: kind(goal) == "c"
+_floating: Test = lambda source, goal, given: is_floating(goal)
+_inexact: Test = lambda source, goal, given: is_inexact(goal)
+_floating_if_inexact: Test = lambda source, goal, given: is_floating(goal) or not is_inexact(given)
+_any: Test = lambda source, goal, given: True
+# the dtype of the argument; of a complex one also that of a real result
+_same_or_magnitude: Test = lambda source, goal, given: goal == given or (kind(given) == "c" and kind(goal) != "c")
 
 CAST = Rule(_castable, "result type {source} can't be cast to the desired output type {goal}")
 EXACT = Rule(_same, "Expected out tensor to have dtype {c_source}, but got {c_goal} instead")

@@ -159,12 +159,8 @@ def _triangles(factors: Tensor) -> tuple[Tensor, Tensor]:
     """(L, U) of what holds both."""
     m, n = factors._d.shape[-2:]
     k = min(m, n)
-    lower = E.add(tril(columns(E, factors, 0, k), -1), _rectangle(m, k, factors))
+    lower = E.add(tril(columns(E, factors, 0, k), -1), Tensor._wrap(np.eye(m, k, dtype=factors._dtype())))
     return lower, triu(rows(E, factors, 0, k))
-
-
-def _rectangle(m: int, k: int, like: Tensor) -> Tensor:
-    return Tensor._wrap(np.eye(m, k, dtype=like._dtype()))
 
 
 def permutation_matrix(order: Tensor, dtype: np.dtype) -> Tensor:

@@ -132,7 +132,7 @@ class BackwardWatch:
         self.watches_inputs = any(t.requires_grad for t in tensors)
         if not self.watches_inputs:
             return inputs
-        watched = iter(_identity()(self._at_inputs, inputs, tensors))
+        watched = iter(_identity()(self._finish, inputs, tensors))
         return tuple(next(watched) if isinstance(x, Tensor) else x for x in inputs)
 
     def leave(self, result: Any) -> Any:
@@ -154,9 +154,6 @@ class BackwardWatch:
         if not self.watches_inputs:
             self._finish((None,) * self.inputs)
         return grads
-
-    def _at_inputs(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        return self._finish(grads)
 
     def _finish(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         for hook in self.after:

@@ -120,10 +120,8 @@ class Optimizer:
             )
         if any(id(p) in ids for group in self.param_groups for p in group["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
-        self.param_groups.append({**param_group, "params": params, **named, **self._missing(param_group)})
-
-    def _missing(self, group: Group) -> dict[str, Any]:
-        return {name: value for name, value in self.defaults.items() if name not in group}
+        missing = {name: value for name, value in self.defaults.items() if name not in param_group}
+        self.param_groups.append({**param_group, "params": params, **named, **missing})
 
     def _update(self, group: Group) -> None:
         """Update the parameters of one group from their gradients."""

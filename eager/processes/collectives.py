@@ -37,7 +37,6 @@ COUNT = "ProcessGroupGloo::{what}: invalid {which} tensor list at index 0 (expec
 DTYPES = "Invalid usage of tensors with different dtypesFound {first} and  {second}"
 NOT_COMPLEX = "{what} does not support {op} on complex tensors"
 NOT_INTEGRAL = "Cannot use {op} with non-integral dtype"
-ASYNC_CAPTURED = "async_op=True"
 
 
 # --- what all have in common

@@ -331,5 +331,4 @@ def register_constant(cls: type) -> None:
     )
 
 
-SUPPORTED_NODES = NODES
 STANDARD_DICT_TYPES = frozenset(DICTS)

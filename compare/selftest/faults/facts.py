@@ -22,7 +22,7 @@ from graphc.passes.rules.known import RULES
 from graphc.rewrite import RewriteRule
 
 N, LARGE = 6, 70  # rows; those from which factorizations are shared
-ASSUMPTIONS, INVERSES, SIMPLIFY = "assumptions", "inverses", "simplify"
+ASSUMPTIONS, INVERSES = "assumptions", "inverses"
 assume, inv, solve, slogdet = graphc.assume, torch.linalg.inv, torch.linalg.solve, torch.linalg.slogdet
 
 

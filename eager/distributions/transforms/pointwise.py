@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 from typing import Any
 
 from eager.core.dtypes import Size
@@ -214,9 +215,7 @@ class CumulativeDistributionTransform(Transform):
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 
-    @property
-    def domain(self) -> Any:
-        return self.distribution.support
+    domain = property(attrgetter("distribution.support"))
 
     def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)
