@@ -21,6 +21,7 @@ SAID = re.compile(r"[\w.]+\(\)(:| received| takes| got| missing) ")  # PyTorch's
 INSIDE = re.compile(r"[\w.<>]*<locals>\.\w+\(\)")  # the name of a function that another one has made
 # arguments that are an int or several, in all functions that have them
 INTS = frozenset("size stride kernel_size s pad padding dilation split_sizes output_size dims normalized_shape".split())
+WORDS = frozenset({"padding"})  # of those, which may be a word as well: "same"
 
 
 def _number(value: Any) -> bool:
@@ -72,7 +73,7 @@ class Wanted(NamedTuple):
     def error(self, name: str, value: Any, by_name: bool, method: bool) -> Exception | None:
         """PyTorch's error if `value` is not of the kind."""
         fits, wanted = KINDS[self.kind]
-        if (value is None and self.optional) or fits(value):
+        if (value is None and self.optional) or fits(value) or (self.argument in WORDS and isinstance(value, str)):
             return None
         if self.position == 0 and name in OF_PYTHON and not method:
             return AttributeError(f"'{type(value).__name__}' object has no attribute '{OF_PYTHON[name]}'")
