@@ -61,3 +61,13 @@ class Fault:
     culprit: Expected
     trials: Trials
     op: str = ""
+
+
+def of_part(layer: str, part: str) -> Callable[[str, Plant, Trials], Fault]:
+    """What makes faults of a layer of which a report has to name `part`."""
+    return lambda what, plant, trials: Fault(f"{layer}: {what}", layer, plant, Expected(part=part), trials)
+
+
+def of_pass(what: str, name: str, plant: Plant, trials: Trials) -> Fault:
+    """A fault of the pass `name`."""
+    return Fault(f"pass '{name}': {what}", "passes", plant, Expected(pass_name=name), trials)

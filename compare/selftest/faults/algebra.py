@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import eager as torch
-from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.fault import Fault, Trials
+from compare.selftest.fault import of_pass as _fault
 from compare.selftest.planting import Plant, attribute, declared, wrapped
 from compare.selftest.trials import numbers, program
 from graphc.normal import affine, emit, factor, form, merge, plan, write
@@ -17,13 +18,8 @@ from graphc.ops import OPS, parts
 from graphc.ops.parts import Parts
 from graphc.passes import monomials
 
-LAYER = "passes"
 SUMS, DEMAND, LIKE = "sums of products", "demand", "like terms"
 N = 40
-
-
-def _fault(what: str, name: str, plant: Plant, trials: Trials) -> Fault:
-    return Fault(f"pass '{name}': {what}", LAYER, plant, Expected(pass_name=name), trials)
 
 
 def _lifting(op: str, lifting: Callable[..., Any]) -> Plant:

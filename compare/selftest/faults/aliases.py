@@ -8,18 +8,14 @@ from typing import Any
 import eager as torch
 from compare.checking.equivalence import check
 from compare.locating.surroundings import STATE
-from compare.selftest.fault import Expected, Fault, Trial, Trials
+from compare.selftest.fault import Fault, Trial, Trials, of_part
 from compare.selftest.faults.functionalization import effects, inverse
-from compare.selftest.planting import Plant, attribute
+from compare.selftest.planting import attribute
 from compare.selftest.trials import numbers, program
 from graphc.capture import MemoryOf
 from graphc.capture.storage.mutation import Mutation
 
-LAYER = "aliases"
-
-
-def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
-    return Fault(f"aliases: {what}", LAYER, plant, Expected(part=STATE), trials)
+_fault = of_part("aliases", STATE)
 
 
 def _windows(fn: Callable[..., Any]) -> Trials:

@@ -10,6 +10,7 @@ import numpy as np
 import eager as torch
 import graphc
 from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.fault import of_pass as _fault
 from compare.selftest.faults.systems import kernel_on_factors
 from compare.selftest.planting import Plant, attribute, declared, with_rule, wrapped
 from compare.selftest.trials import numbers, program, samples
@@ -40,10 +41,6 @@ _v = np.array([-1.5, 0.0, 0.5, 2.0])
 _small = _square(5, seed=7)
 _spd = _square(LARGE) @ _square(LARGE).T + np.eye(LARGE)
 _y = numbers(LARGE, dtype=FLOAT64)
-
-
-def _fault(what: str, name: str, plant: Plant, trials: Trials) -> Fault:
-    return Fault(f"pass '{name}': {what}", "passes", plant, Expected(pass_name=name), trials)
 
 
 def _taken(what: str, plant: Plant, fact: Any, make: Callable[..., Any], *args: Any) -> Fault:

@@ -9,7 +9,7 @@ import numpy as np
 
 from compare.locating.surroundings import STATE
 from compare.selftest import stateful
-from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.fault import Fault, of_part
 from compare.selftest.planting import Plant, attribute, declared, entry, wrapped
 from compare.selftest.stateful import CUBE, X, Y
 from compare.selftest.trials import in_turn, numbers, program, session
@@ -26,12 +26,8 @@ from graphc.execution import call_code, steps
 from graphc.execution.gradients import Gradients
 from graphc.ops import OPS
 
-LAYER = "functionalization"
+_fault = of_part("functionalization", STATE)
 Effects = Callable[[list[Effect]], list[Effect]]
-
-
-def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
-    return Fault(f"functionalization: {what}", LAYER, plant, Expected(part=STATE), trials)
 
 
 def inverse(op: str, wrong: Callable[..., Any]) -> Plant:

@@ -12,7 +12,7 @@ import numpy as np
 import eager as torch
 from compare.checking.auditing import audit
 from compare.locating.surroundings import STALE
-from compare.selftest.fault import Expected, Fault, Trial, Trials
+from compare.selftest.fault import Fault, Trial, Trials, of_part
 from compare.selftest.planting import Plant, attribute, declared, together, wrapped
 from compare.selftest.trials import in_turn, numbers, session
 from eager import nn
@@ -27,11 +27,7 @@ from graphc.compiling.signature import Signatures
 from graphc.ops import OPS
 from graphc.ops.dims import Sizes
 
-LAYER = "guards"
-
-
-def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
-    return Fault(f"guards: {what}", LAYER, plant, Expected(part=STALE), trials)
+_fault = of_part("guards", STALE)
 
 
 def _audited(make: Callable[[], tuple[Any, ...]]) -> Trials:

@@ -9,7 +9,7 @@ import numpy as np
 
 import eager as torch
 from compare.locating.partition import PARTITION
-from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.fault import Fault, Trials, of_part
 from compare.selftest.planting import Plant, wrapped
 from compare.selftest.trials import numbers, program
 from eager.core import tape
@@ -18,11 +18,7 @@ from graphc.execution.gradients import Gradients
 from graphc.execution.partition import Split
 from graphc.ir import Ref
 
-LAYER = "partition"
-
-
-def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
-    return Fault(f"partition: {what}", LAYER, plant, Expected(part=PARTITION), trials)
+_fault = of_part("partition", PARTITION)
 
 
 def _split(change: Callable[[Split], Split]) -> Plant:

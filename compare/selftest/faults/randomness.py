@@ -10,7 +10,7 @@ import numpy as np
 import eager as torch
 import graphc
 from compare.locating.surroundings import RANDOM
-from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.fault import Fault, of_part
 from compare.selftest.planting import Plant, attribute, wrapped
 from compare.selftest.trials import in_turn, numbers, program, session
 from eager.rng.sampling import default_generator
@@ -20,11 +20,7 @@ from graphc.capture.trace_state import TraceState
 from graphc.capture.tracer import Tracer
 from graphc.execution.call_code import CallCode
 
-LAYER = "random numbers"
-
-
-def _fault(what: str, plant: Plant, trials: Trials) -> Fault:
-    return Fault(f"random numbers: {what}", LAYER, plant, Expected(part=RANDOM), trials)
+_fault = of_part("random numbers", RANDOM)
 
 
 def _input(wrong: Callable[[Draw], Draw]) -> Plant:

@@ -8,6 +8,7 @@ import numpy as np
 
 import eager as torch
 from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.fault import of_pass as _fault
 from compare.selftest.planting import Plant, attribute, declared, wrapped
 from compare.selftest.trials import numbers, program
 from graphc.lowering import source
@@ -37,10 +38,6 @@ def _eye(n: int = N) -> Any:
 _a, _b, _lower = _matrix(), _matrix(seed=6), _dominant()
 _x = numbers(N, dtype=FLOAT64)
 _thin = numbers(N, 3, dtype=FLOAT64)
-
-
-def _fault(what: str, name: str, plant: Plant, trials: Trials) -> Fault:
-    return Fault(f"pass '{name}': {what}", "passes", plant, Expected(pass_name=name), trials)
 
 
 def _lowered(what: str, op: str, plant: Plant, trials: Trials) -> Fault:
