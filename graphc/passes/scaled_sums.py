@@ -97,12 +97,10 @@ def _is_centred(scaled: _Scaled, nodes: Mapping[int, Node]) -> bool:
     if len(scaled.summed) != 1 or nodes[scaled.summed[0]].op is not _SUB:
         return False
     x, mean = (nodes[i] for i in nodes[scaled.summed[0]].inputs)
-    return (
-        mean.op is _MEAN
-        and mean.inputs[0] == x.id
-        and mean.params["keepdims"]
-        and {*mean.params["axis"]} <= {*scaled.axes}
-    )
+    if mean.op is not _MEAN or mean.inputs[0] != x.id or not mean.params["keepdims"]:
+        return False
+    ahead = len(scaled.shape) - len(x.shape)  # dims of what is added up that `x` has not
+    return {axis + ahead for axis in mean.params["axis"]} <= {*scaled.axes}
 
 
 def _written(graph: Graph, chosen: Mapping[int, _Scaled]) -> Graph:
