@@ -93,7 +93,7 @@ class _Writer:
         dims = (*range(1, axis + 1), 0, *range(axis + 1, rank + 1))
         inner[axis] = count * part.apart
         laid = F.reshape(F.permute(rows, dims=dims), shape=tuple(inner))
-        if tuple(inner) == tuple(shape):
+        if tuple(inner) == tuple(shape) and not part.low:
             return laid
         low = [part.low if k == axis else 0 for k in range(rank)]
         high = [n - m - a for n, m, a in zip(shape, inner, low, strict=True)]
