@@ -119,30 +119,9 @@ def capture(
         with contextlib.nullcontext() if tracer.state.sizes is None else tracer.state.sizes.recording():
             if environment is not None:
                 environment.start(tracer)
+            result = _run(fn, tracer, containers, environment, failed)
             try:
-                result = fn(*containers.args, **containers.kwargs)
-            except Exception as raised:
-                error = tracer.concretization.refusal(raised) or raised
-                if failed is not None and environment is not None:
-                    if isinstance(error, errors.GraphcError):
-                        failed = functools.partial(forget, environment)  # it is not the program that has failed
-                    failed(tracer, containers)
-                    Materializer(tracer).reveal(error)
-                if error is not raised:
-                    raise error from raised
-                raise
-            try:
-                changes = containers.changes()
-                existing, there = {}, frozenset[int]()
-                if environment is not None:
-                    changes += done_once(environment.written(), has_leaves)
-                    existing, there = containers.existing() | environment.existing(), environment.owners()
-                    changes += tracer.autograd.hooks.staying() + tracer.autograd.grads.sparse_changes()
-                elif tracer.autograd.hooks.staying():
-                    raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
-                elif changes:
-                    raise errors.CaptureError(errors.CHANGES_ARGUMENT.format(what=changes[0].path))
-                program = finished(tracer, fn, result, changes, existing, there)
+                program = _recorded(fn, result, tracer, containers, environment)
             except errors.GraphcError:
                 if environment is not None:
                     forget(environment, tracer, containers)  # else what is traced would stay in Python's state
@@ -162,6 +141,46 @@ def capture(
             undoing.run()
             raise
     return program
+
+
+def _run(
+    fn: Callable[..., Any],
+    tracer: Tracer,
+    containers: Containers,
+    environment: Environment | None,
+    failed: Callable[[Tracer, Containers], None] | None,
+) -> Any:
+    """What `fn` returns for symbols. If it raises: the refusal that this stands for, or what it raised itself."""
+    try:
+        return fn(*containers.args, **containers.kwargs)
+    except Exception as raised:
+        error = tracer.concretization.refusal(raised) or raised
+        if failed is not None and environment is not None:
+            if isinstance(error, errors.GraphcError):
+                failed = functools.partial(forget, environment)  # it is not the program that has failed
+            failed(tracer, containers)
+            Materializer(tracer).reveal(error)
+        if error is not raised:
+            raise error from raised
+        raise
+
+
+def _recorded(
+    fn: Callable[..., Any], result: Any, tracer: Tracer, containers: Containers, environment: Environment | None
+) -> Program:
+    """The program of a run that has ended. CaptureError for changes that a graph without an environment cannot make."""
+    changes = containers.changes()
+    if environment is not None:
+        changes += done_once(environment.written(), has_leaves)
+        changes += tracer.autograd.hooks.staying() + tracer.autograd.grads.sparse_changes()
+        return finished(
+            tracer, fn, result, changes, containers.existing() | environment.existing(), environment.owners()
+        )
+    if tracer.autograd.hooks.staying():
+        raise errors.CaptureError(errors.HOOK_STAYS.format(used=user_line()))
+    if changes:
+        raise errors.CaptureError(errors.CHANGES_ARGUMENT.format(what=changes[0].path))
+    return finished(tracer, fn, result, changes, {}, frozenset())
 
 
 @final
