@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from compare.judging.dtypes import result_dtype
 from compare.judging.float64 import widen, widen_array
 from compare.judging.isolate import alone
 from compare.judging.numeric import evaluate
@@ -44,6 +45,10 @@ def disputes(node: Node, operands: Sequence[np.ndarray], value: Any, differentia
     differentiated  whether gradients flow through the node
     """
     if node.op.ref is None or node.op.structured:
+        return
+    dtype = result_dtype(node.op, [a.dtype for a in operands]) if isinstance(value, np.ndarray) else None
+    if dtype is not None and value.dtype != dtype:
+        yield Dispute("shape rule", f"{value.dtype}, PyTorch has {dtype}")
         return
     found = _about_value(node, operands, value)
     if found is not None:
