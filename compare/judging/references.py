@@ -23,7 +23,7 @@ from graphc.ops.aval import aval_of, results_of
 from graphc.ops.dtypes import is_floating, is_inexact
 from graphc.ops.gradient import rule_values, share
 from graphc.ops.interpret import F, run_kernel, with_defaults
-from graphc.ops.references import Each, opinion, reference_of
+from graphc.ops.references import WORK, Each, opinion, reference_of
 from graphc.ops.references import picked as picked_places
 
 NOTHING = 1e-14  # a reference that computes with angles has this for 0
@@ -153,6 +153,8 @@ def _about_gradients(node: Node, operands: Sequence[np.ndarray]) -> Iterator[Dis
         return
     wide = [widen_array(a) for a in operands]
     pointwise = all(isinstance(op.slopes[op.arg_of(k)], Each) for k in wanted)
+    if not pointwise and sum(a.size for a in operands) > WORK:
+        return
     if pointwise:  # broadcast, so that each element has an opinion of its own
         wide = [np.array(a) for a in np.broadcast_arrays(*wide)]
         places = picked_places([a.reshape(-1) for a in wide])

@@ -329,8 +329,8 @@ def _shares(
     found = [np.zeros(x.shape), np.zeros(src.shape)]
     for to, terms in met.items():
         values = [float((x, src)[k][at]) for k, at in terms]
-        if any(map(math.isnan, values)):
-            raise ValueError("which is the larger of two numbers, one of them nan?")
+        if not all(map(math.isfinite, values)):
+            raise ValueError("the limits are left to the rule")
         best = max(values) if reduce == "amax" else min(values)
         for i, (k, at) in enumerate(terms):
             others = math.prod(values[:i] + values[i + 1 :])
