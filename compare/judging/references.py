@@ -28,6 +28,7 @@ from graphc.ops.references import picked as picked_places
 
 NOTHING = 1e-14  # a reference that computes with angles has this for 0
 CLOSE = 1e-11  # relative: what both sides round in float64 is not worth a look at the noise
+FAR = 0.01  # of the largest element: what is less far off is not worth a look at the noise
 MODERATE = 1e3  # operands, of whose results float32 has no right to lose the range on the way
 
 
@@ -72,7 +73,7 @@ def _about_value(node: Node, operands: Sequence[np.ndarray], value: Any) -> Disp
         found = evaluate(graph, wide, checked=False)[wider.id]
     dispute = _compared(wider, wide, found, whole)
     lost = (_out_of_range(operands, v, w) for v, w in zip(values, results_of(found), strict=True))
-    return dispute or next(filter(None, lost), None)
+    return dispute or next(filter(None, lost), None) or _far_off(node, operands, value, found)
 
 
 def _compared(node: Node, operands: Sequence[np.ndarray], found: Any, whole: bool) -> Dispute | None:
@@ -141,6 +142,19 @@ def _out_of_range(operands: Sequence[np.ndarray], value: np.ndarray, wide: np.nd
         return None
     lost = ~np.isfinite(value) & (np.abs(wide) < 1e4) & (wide != 0)
     return Dispute("kernel", f"{value[lost][0]}, in float64 {wide[lost][0]}") if lost.any() else None
+
+
+def _far_off(node: Node, operands: Sequence[np.ndarray], value: Any, wide: Any) -> Dispute | None:
+    """Where the kernel has code of its own for the program's precision, and that gives something else by far."""
+    if node.op.several or node.op.nearest is not None or value.dtype == wide.dtype or value.shape != wide.shape:
+        return None
+    known = np.isfinite(value) & np.isfinite(wide)
+    if not (np.abs(value - wide)[known] > FAR * np.abs(wide[known]).max(initial=0.0)).any():
+        return None
+    graph = alone(node, operands)
+    exact, noise = Yardstick(graph, operands, 0).of(graph.outputs[0], value)
+    judgement = judge(value, np.asarray(exact, value.dtype), exact, noise)
+    return Dispute("kernel", judgement.detail) if judgement.verdict is Verdict.BUG else None
 
 
 # --- gradients
