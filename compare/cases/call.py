@@ -14,6 +14,7 @@ from compare.cases.joint import gradient_label
 from compare.cases.outcome import Outcome, flatten, is_array, is_number
 from compare.cases.sharing import Sharing, sharing_of
 from compare.cases.state import Held, State, array_of, arrays_in, structures_in
+from compare.judging.dtypes import Promotion
 from compare.judging.work import LIMIT
 from eager import autograd
 from eager.core.sparse import is_sparse
@@ -95,6 +96,7 @@ class Call:
         self.kwargs = {name: map_tensors(value, leaf) for name, value in kwargs.items()}
         self.tensors = [*tensors_of(self.args), *tensors_of(self.kwargs)]
         self.batched: set[str] = set()  # see `compare.locating.batching.watched`
+        self.promoted: set[Promotion] = set()  # see `compare.judging.dtypes.watched`
         self._random = default_generator.get_state()
         self.state = State(fn, self.args, self.kwargs)
         self._traced: list[tuple[Place, Any]] = []

@@ -74,7 +74,9 @@ def _first_broken(case: Case) -> Culprit | None:
         try:
             value = values[node.id] = run_kernel(node.op, given, node.params)
         except Exception as error:
-            return blame("kernel", node, f"raises {type(error).__name__}: {first_line(error)}", values)
+            built = node.op.structured and node.id not in case.program.graph.nodes  # while differentiating
+            part = "gradient rule" if built else "kernel"
+            return blame(part, node, f"raises {type(error).__name__}: {first_line(error)}", values)
         if not node.op.structured and type_of(value) != node.type:
             declared, given = types_text(node.results), types_text([aval_of(v) for v in results_of(value)])
             return blame("shape rule", node, f"declares {declared}, the kernel gives {given}", values)

@@ -7,6 +7,7 @@ from typing import final
 import graphc
 from compare.cases.case import Case
 from compare.cases.outcome import Outcome
+from compare.judging import dtypes
 from compare.locating import stages
 from compare.locating.batching import watched
 from compare.locating.culprit import Culprit
@@ -24,9 +25,10 @@ class Eager:
     name, wide, repeats, foreign = "eager", False, True, False
 
     def run(self, case: Case) -> Outcome:
-        with watched() as ops:
+        with watched() as ops, dtypes.watched() as promotions:
             found = case.observe(case.fn)
         case.batched |= ops
+        case.promoted |= promotions
         return found
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:

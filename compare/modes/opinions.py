@@ -37,6 +37,7 @@ class _Opinion:
         try:
             if not case.joint.seeded:
                 return Outcome(silent="nothing to differentiate")
+            case.joint.graph.check()  # what a wrong rule of control flow has built may not even be a graph
             problem = differentiation(case)
             if why := case.too_large(self.work(problem, case)):
                 return Outcome(silent=why)

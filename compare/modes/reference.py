@@ -9,6 +9,7 @@ import numpy as np
 
 from compare.cases.case import Case
 from compare.cases.outcome import Objected, Outcome
+from compare.judging.dtypes import objection
 from compare.judging.references import disputes
 from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit, blame
@@ -17,6 +18,7 @@ from compare.modes.protocol import NOT_CAPTURED
 from graphc.ir import Graph
 from graphc.ops.aval import aval_of
 
+PROMOTION = "promotion of dtypes"
 ALIKE = 16  # nodes of one op with operands of the same types, so many are looked at
 
 
@@ -33,10 +35,20 @@ class Reference:
     def run(self, case: Case) -> Outcome:
         if case.program is None:
             return Outcome(silent=NOT_CAPTURED)
-        return Outcome(objections=tuple(_objections(case)))
+        return Outcome(objections=(*_promotions(case), *_objections(case)))
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
         return outcome.objections[0].culprit if outcome.objections else None
+
+
+def _promotions(case: Case) -> Iterator[Objected]:
+    """What PyTorch's recorded promotions say of those that the eager engine has made: all modes capture their casts."""
+    assert case.program is not None
+    lines = {node.op.name: node.where for node in reversed(list(case.program.graph.operations()))}
+    for made in sorted(case.promoted, key=lambda made: made.op.name):
+        if detail := objection(made):
+            culprit = Culprit(PROMOTION, made.op.name, where=lines.get(made.op.name, ""), evidence=detail)
+            yield Objected(f"{made.op.name}: {PROMOTION}", Verdict.BUG, detail, culprit)
 
 
 def _objections(case: Case) -> Iterator[Objected]:

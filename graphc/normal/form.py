@@ -234,6 +234,9 @@ class Algebra:
         forms = [_without_nothing(form) for form in forms]
         if math.prod(len(form.terms) for form in forms) > MOST or sum(map(_is_sum, forms)) > 1:
             raise Unsolved  # two sums multiplied out cancel digits
+        nothing = 0 not in sizes.values() and not all(form.terms for form in forms)
+        if nothing and any(term.factors for form in forms for term in form.terms):
+            raise Unsolved  # 0 * inf is nan
         return collected(
             shape, [_multiplied(terms, axes, out) for terms in itertools.product(*[f.terms for f in forms])]
         )

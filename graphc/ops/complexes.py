@@ -6,6 +6,7 @@ A gradient with respect to a complex z is dL/dRe(z) + i dL/dIm(z), as in PyTorch
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -97,6 +98,12 @@ def _angle(xp: Any, z: Any) -> Any:
     return xp.arctan2(z.imag, z.real) if z.dtype.kind == "c" else xp.where(z < 0, np.pi, xp.where(z == z, 0, z))
 
 
+def _phase(z: Any) -> float:
+    if isinstance(z, builtins.complex):
+        return math.atan2(z.imag, z.real)
+    return z if z != z else math.pi if z < 0 else 0.0
+
+
 def _typed_angle(xp: Any, z: Any) -> Any:
     return _angle(xp, z).astype(real_of(z.dtype))
 
@@ -126,11 +133,11 @@ conj = op("conj", "input", impl="conj", rule=same, traits=Trait.MOVES,
           vjp=dict(input=lambda F, g: F.conj(g)))  # fmt: skip
 real = op("real", "input", impl="real", rule=Rule(_part), traits=Trait.VIEW, label="Select", samples=(_Z,),
           rounding=EXACT, lens=Lens(lambda F, whole, part: F.complex(part, F.imag(whole))),
-          ref=lambda z: (z + np.conj(z)).astype(np.complex128).view(np.float64)[..., ::2] / 2,
+          ref=Each(lambda z: z.real),
           vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
 imag = op("imag", "input", impl="imag", rule=Rule(_part), traits=Trait.VIEW, label="Select", samples=(_Z,),
           rounding=EXACT, lens=Lens(lambda F, whole, part: F.complex(F.real(whole), part)),
-          ref=lambda z: (z - np.conj(z)).astype(np.complex128).view(np.float64)[..., 1::2] / 2,
+          ref=Each(lambda z: z.imag),
           vjp=dict(input=lambda F, g, input_shape, input_dtype: _only_imaginary(
               F, g, input_shape, input_dtype)))  # fmt: skip
 complex = op("complex", "real imag", impl=_joined, numpy=_join, rule=Rule(_complex),
@@ -139,7 +146,7 @@ complex = op("complex", "real imag", impl=_joined, numpy=_join, rule=Rule(_compl
              vjp=dict(real=lambda F, g, real_dtype: F.cast(F.real(g), dtype=real_dtype),
                        imag=lambda F, g, imag_dtype: F.cast(F.imag(g), dtype=imag_dtype)))  # fmt: skip
 angle = op("angle", "input", impl=_typed_angle, rule=Rule(_angle_type, "float", pointwise=False), samples=(_Z,),
-           rounding=Rounding(3.0), ref="numpy.angle", vjp=dict(input=_angle_vjp))  # fmt: skip
+           rounding=Rounding(3.0), ref=Each(_phase), vjp=dict(input=_angle_vjp))  # fmt: skip
 view_as_real = op("view_as_real", "input", impl=_pairs, numpy=_np_as_real, rule=Rule(_as_real), traits=Trait.VIEW,
                   rounding=EXACT, lens=Lens(lambda F, whole, part: F.view_as_complex(part)),
                   samples=(_Z,), ref=lambda z: np.array([[[v.real, v.imag] for v in row] for row in z]),

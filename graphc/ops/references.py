@@ -20,11 +20,12 @@ from graphc.ops.aval import aval_of, results_of, type_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.samples import Complexes, interval
 from graphc.ops.scalars import elementary
-from graphc.ops.spec import Op
+from graphc.ops.spec import Op, Trait
 
 ELEMENTS = 256  # of an array that a function of Python numbers is asked for
 FLOPS = 40_000  # of such a reference
-WORK = 4096  # elements of operands and result, together, that a reference of arrays is asked for
+WORK = 2**12  # elements of operands and result, together, that a reference of arrays is asked for
+LONG = 2**16  # the same of one marked `everywhere`, which takes a time that is proportional to them
 _EXACT_MATH = {"fabs", "copysign", "isnan", "isinf", "isfinite", "atan2", "hypot"}  # never raise
 
 
@@ -55,7 +56,7 @@ class Each:
 
 
 def everywhere(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a reference of arrays that holds on special values, too."""
+    """Mark a reference of arrays that holds on special values, too, and does not take long."""
     function.everywhere = True  # type: ignore[attr-defined]
     return function
 
@@ -107,7 +108,7 @@ def opinion(
         if isinstance(reference, Each):
             return [_by_element(reference, arrays, params, results[0])]
         if (
-            sum(a.size for a in (*arrays, *results)) > WORK
+            sum(a.size for a in (*arrays, *results)) > (LONG if getattr(reference, "everywhere", False) else WORK)
             or _flops(op, arrays, params, result) > FLOPS
             or not _holds(op, reference, arrays)
         ):
@@ -146,7 +147,9 @@ def _chosen(
 
 
 def _flops(op: Op, arrays: Sequence[np.ndarray], params: Mapping[str, Any], result: Any) -> int:
-    return 0 if op.flops is None else op.flops([aval_of(a) for a in arrays], type_of(result), params)
+    if op.flops is None or op.traits & Trait.ORDERS:  # Python's sort is fast
+        return 0
+    return op.flops([aval_of(a) for a in arrays], type_of(result), params)
 
 
 def _holds(op: Op, reference: Callable[..., Any], arrays: Sequence[np.ndarray]) -> bool:

@@ -10,6 +10,7 @@ import cmath
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from graphc.ops import scalars
 from graphc.ops.references import everywhere
 
 Row = Sequence[Any]
+UNIT = 2**1074  # any finite float is a multiple of 1 / UNIT
+LONG = 1000  # elements of a row, beyond which its beginnings are not looked at one by one
 
 
 def reduced(function: Callable[..., Any], **fixed: Any) -> Callable[..., np.ndarray]:
@@ -88,7 +91,12 @@ def total(row: Row) -> Any:
     """The sum, rounded once."""
     if any(isinstance(v, complex) for v in row):
         return complex(total([v.real for v in row]), total([v.imag for v in row]))
-    return math.fsum(row) if any(isinstance(v, float) for v in row) and all(map(math.isfinite, row)) else sum(row)
+    if not any(isinstance(v, float) for v in row) or not all(map(math.isfinite, row)):
+        return sum(row)
+    try:
+        return math.fsum(row)
+    except OverflowError:
+        return sum(row)
 
 
 def mean(row: Row) -> Any:
@@ -148,9 +156,18 @@ def power_norm(row: Row, order: float) -> float:
 # --- scans
 
 
+def _as_float(units: int) -> float:
+    try:
+        return units / UNIT
+    except OverflowError:
+        return math.copysign(scalars.INF, units)
+
+
 def running_total(row: Row, reverse: bool = False) -> Row:
     row = row[::-1] if reverse else row
-    found = [total(row[: i + 1]) for i in range(len(row))]
+    exact = all(isinstance(v, float) and math.isfinite(v) for v in row)
+    whole = (n * (UNIT // d) for n, d in map(float.as_integer_ratio, row)) if exact else row
+    found = [_as_float(total) if exact else total for total in itertools.accumulate(whole)]
     return found[::-1] if reverse else found
 
 
@@ -159,6 +176,8 @@ def running_product(row: Row) -> Row:
 
 
 def running_log_of_sum(row: Row) -> Row:
+    if len(row) > LONG:
+        raise ValueError("each sum begins anew")
     return [log_of_sum(row[: i + 1]) for i in range(len(row))]
 
 
@@ -212,7 +231,8 @@ def product_slope(g: float, row: Row) -> Row:
     """g times the product of the others."""
     if not all(map(math.isfinite, row)):
         raise ValueError("the limits are left to the rule")
-    return [g * product([*row[:i], *row[i + 1 :]]) for i in range(len(row))]
+    before, after = (list(itertools.accumulate(r, operator.mul, initial=1)) for r in (row[:-1], row[:0:-1]))
+    return [g * a * b for _, a, b in zip(row, before, after[::-1], strict=False)]
 
 
 def power_norm_slope(g: float, row: Row, order: float) -> Row:
@@ -225,16 +245,17 @@ def power_norm_slope(g: float, row: Row, order: float) -> Row:
     return [0.0 if not v and order < 1 else g * scalars.sign(v) * scalars.power(abs(v) / norm, order - 1) for v in row]
 
 
+def _without(k: int, g: Row, row: Row) -> float:
+    products = itertools.accumulate(row[k + 1 :], operator.mul, initial=product(row[:k]))
+    return math.fsum(h * p for h, p in zip(g[k:], products, strict=True))
+
+
 def running_product_slope(g: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
     """At place k: the sum over i >= k of g[i] times the product of the first i without the k-th."""
     if not np.isfinite(x).all():
         raise ValueError("the limits are left to the rule")
     heads, rows = (np.moveaxis(a, axis, -1).reshape(-1, x.shape[axis]) for a in (g, x))
     found = [
-        [
-            math.fsum(h[i] * product([*row[:k], *row[k + 1 : i + 1]]) for i in range(k, len(row)))
-            for k in range(len(row))
-        ]
-        for h, row in zip(heads.tolist(), rows.tolist(), strict=True)
+        [_without(k, h, row) for k in range(len(row))] for h, row in zip(heads.tolist(), rows.tolist(), strict=True)
     ]
     return np.moveaxis(np.array(found).reshape(np.moveaxis(x, axis, -1).shape), -1, axis)

@@ -7,6 +7,7 @@ PyTorch.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -70,6 +71,7 @@ def _values_and_places(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> 
     return Aval(tuple(shape), avals[0].dtype), Aval(tuple(shape), INT64)
 
 
+@everywhere
 def _ref_sort(x: np.ndarray, axis: int, descending: bool, first: int | None) -> tuple[np.ndarray, np.ndarray]:
     places = rows.scanned(rows.order)(x, axis=axis, descending=descending)
     if first is not None:
@@ -317,6 +319,25 @@ def _reduce_src(F, g, r, input, input_dtype, index, src, axis, reduce):
     return F.where(alone, F.gather(g * others, index, axis=axis), rest)
 
 
+def _shares(
+    g: np.ndarray, x: np.ndarray, index: np.ndarray, src: np.ndarray, axis: int, reduce: str
+) -> list[np.ndarray]:
+    """What of `g` goes to each element of `x` and of `src`: equal extremes share it, a factor gets the others."""
+    met = {at: [(0, at)] for at in np.ndindex(x.shape)}
+    for at in np.ndindex(index.shape):
+        met[(*at[:axis], int(index[at]), *at[axis + 1 :])].append((1, at))
+    found = [np.zeros(x.shape), np.zeros(src.shape)]
+    for to, terms in met.items():
+        values = [float((x, src)[k][at]) for k, at in terms]
+        if not all(map(math.isfinite, values)):
+            raise ValueError("the limits are left to the rule")
+        best = max(values) if reduce == "amax" else min(values)
+        for i, (k, at) in enumerate(terms):
+            others = math.prod(values[:i] + values[i + 1 :])
+            found[k][at] = g[to] * (others if reduce == "prod" else (values[i] == best) / values.count(best))
+    return found
+
+
 scatter_reduce = op(
     "scatter_reduce", "input index src", params={"axis": 0, "reduce": "prod"}, dims=labels.adding_along_axis,
     numpy=_np_scatter_reduce,
@@ -324,6 +345,8 @@ scatter_reduce = op(
     check=bounded(lambda x, index, src, axis, reduce: [(index, 0, x.shape[axis])], RuntimeError,
                   "index out of bounds in scatter_reduce()"),
     nearest=either_zero, vjp=dict(input=_reduce_input, src=_reduce_src), domain=((0.5, 2.0), (0.5, 2.0), (0.5, 2.0)),
+    slopes=dict(input=lambda *given, **params: _shares(*given, **params)[0],
+                src=lambda *given, **params: _shares(*given, **params)[1]),
     samples=(*(Sample((3, 4), Ints((3, 3), 4), (3, 3), axis=1, reduce=k) for k in UFUNCS),
              Sample((5,), Ints((7,), 5), (7,), axis=0, reduce="prod")),
 )  # fmt: skip

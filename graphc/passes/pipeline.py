@@ -108,6 +108,9 @@ def folded(graph: Graph) -> Graph:
     return fold_numbers(fold_constants(graph))
 
 
+_PICKED = frozenset([rule.name for rule in (*linalg.RULES, *scattering.RULES)])
+
+
 @functools.lru_cache(maxsize=16)
 def _index(rules: tuple[RewriteRule, ...]) -> RuleIndex:
     """What has been looked up for one graph is known for the next."""
@@ -134,7 +137,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
     dead, trim = ("dead code", EXACT, eliminate_dead_code), ("control flow", EXACT, trim_control_flow)
     demand = "demand", REASSOCIATES, narrow
     # before these nothing is computed twice; arrays of zeros but for some elements are for sums of products to see
-    picked = simplify([rule for rule in (*linalg.RULES, *scattering.RULES) if rule.name not in settings.without])
+    picked = simplify([rule for rule in ALL if rule.name in _PICKED and rule.name not in settings.without])
     rows = "rows of products", REASSOCIATES, picked
     bands = "bands", REASSOCIATES, split_bands
     algebra = (

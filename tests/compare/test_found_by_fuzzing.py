@@ -51,6 +51,15 @@ def test_a_gradient_that_is_nan_or_infinite_reaches_the_maximum_of_a_pool_only(d
         assert np.count_nonzero(found) == last.size and not np.signbit(found[found == 0]).any()
 
 
+def test_zeros_times_nan_are_nan_in_sums_of_products():
+    def f(x):
+        return (torch.zeros(2) * 1.7 * x.log()).reshape(1, 2).sum(0) * 3
+
+    x = torch.tensor([-1.0, 2.0])
+    assert math.isnan(graphc.compile(f)(x)[0]) and graphc.compile(f)(x)[1] == 0
+    assert compare.check(f, x, modes=["passes"]).ok
+
+
 def test_ops_on_integers_are_checked_on_integers():
     report = check_ops(["gcd", "bitwise_left_shift", "integer_pow"], ["graph"])
     assert all(f.verdict is Verdict.IDENTICAL and f.what != "exception" for _, r in report.reports for f in r.findings)

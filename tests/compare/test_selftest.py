@@ -64,6 +64,8 @@ SAMPLE = (
     "pass 'assumptions': both sides are one",
     "rule quotient_of_itself: another guard",
     "sharding of mean: a mean of means that are added",
+    "promotion: 0-d tensors count",
+    "sums of bytes are bytes",
 )
 BY_NAME = {fault.name: fault for fault in FAULTS}
 

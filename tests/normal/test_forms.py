@@ -112,8 +112,9 @@ def test_zero_is_added_where_a_sum_says_so(f):
     np.testing.assert_array_equal(np.signbit(got), np.signbit(f(x).numpy()))
 
 
-def test_what_would_lose_a_nan_stays():
-    graph = graphc.trace(lambda x: (x - x) + 1, torch.arange(8.0).reshape(2, 4))
+@pytest.mark.parametrize("fn", [lambda x: (x - x) + 1, lambda x: torch.zeros(4) * 1.7 * x, lambda x: x.sum(0) * 0 * x])
+def test_what_would_lose_a_nan_stays(fn):
+    graph = graphc.trace(fn, torch.arange(8.0).reshape(2, 4))
     found = forms(graph)
     assert any(f.atom not in graph.inputs for t in found[graph.outputs[0]].terms for f in t.factors)
 

@@ -14,6 +14,7 @@ from graphc.ops import OPS
 ROOT = Path(__file__).resolve().parents[2]
 # file or folder -> why there is a table of such names
 EXCEPTIONS = {
+    "compare/judging/dtypes.py": "PyTorch's dtypes for each op, which are an opinion besides the declaration",
     "compare/modes/torch_functions.py": "PyTorch's function for each op, which is an opinion besides the declaration",
     "eager/func/batch_rules.py": "the batching rules",
     "eager/functional": "PyTorch's functions, some of them named like ops",

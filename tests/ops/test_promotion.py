@@ -2,92 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from graphc.ops import OPS, Aval, Op
-from graphc.ops.dtypes import BY_SHORT_NAME, SHORT_NAMES, of_scalar, promote_types, result_type
+from compare.declared.operations import samples_of
+from compare.judging.dtypes import ALIKE, LOWER, result_dtype
+from graphc.ops import OPS, Aval, Op, aval_of
+from graphc.ops.dtypes import (
+    BY_SHORT_NAME,
+    FLOAT32,
+    SHORT_NAMES,
+    is_inexact,
+    of_scalar,
+    of_short_name,
+    promote_types,
+    result_type,
+)
 from graphc.ops.interpret import operand_dtype
 from graphc.ops.rules import integral
 from tests.oracle import asked_of_torch, torch_dtype, torch_function, torch_or_skip
 
-# "-" is complex32, which only PyTorch has
-PROMOTED = """
-bool: bool   u8   i8  i16  i32  i64  f16  f32  f64  c64 c128
-  u8:   u8   u8  i16  i16  i32  i64  f16  f32  f64  c64 c128
-  i8:   i8  i16   i8  i16  i32  i64  f16  f32  f64  c64 c128
- i16:  i16  i16  i16  i16  i32  i64  f16  f32  f64  c64 c128
- i32:  i32  i32  i32  i32  i32  i64  f16  f32  f64  c64 c128
- i64:  i64  i64  i64  i64  i64  i64  f16  f32  f64  c64 c128
- f16:  f16  f16  f16  f16  f16  f16  f16  f32  f64  c64 c128
- f32:  f32  f32  f32  f32  f32  f32  f32  f32  f64  c64 c128
- f64:  f64  f64  f64  f64  f64  f64  f64  f64  f64 c128 c128
- c64:  c64  c64  c64  c64  c64  c64  c64  c64 c128  c64 c128
-c128: c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128
-"""
-ARRAY_WITH_SCALAR_ARRAY = """
-bool: bool   u8   i8  i16  i32  i64  f16  f32  f64  c64 c128
-  u8:   u8   u8   u8   u8   u8   u8  f16  f32  f64  c64 c128
-  i8:   i8   i8   i8   i8   i8   i8  f16  f32  f64  c64 c128
- i16:  i16  i16  i16  i16  i16  i16  f16  f32  f64  c64 c128
- i32:  i32  i32  i32  i32  i32  i32  f16  f32  f64  c64 c128
- i64:  i64  i64  i64  i64  i64  i64  f16  f32  f64  c64 c128
- f16:  f16  f16  f16  f16  f16  f16  f16  f16  f16    -    -
- f32:  f32  f32  f32  f32  f32  f32  f32  f32  f32  c64  c64
- f64:  f64  f64  f64  f64  f64  f64  f64  f64  f64 c128 c128
- c64:  c64  c64  c64  c64  c64  c64  c64  c64  c64  c64  c64
-c128: c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128
-"""
 SCALARS = (True, 1, 1.0, 1j)
-ARRAY_WITH_SCALAR = """
-bool: bool  i64  f32  c64
-  u8:   u8   u8  f32  c64
-  i8:   i8   i8  f32  c64
- i16:  i16  i16  f32  c64
- i32:  i32  i32  f32  c64
- i64:  i64  i64  f32  c64
- f16:  f16  f16  f16    -
- f32:  f32  f32  f32  c64
- f64:  f64  f64  f64 c128
- c64:  c64  c64  c64  c64
-c128: c128 c128 c128 c128
-"""
+TABLES = {2: ALIKE, 1: LOWER, 0: LOWER}  # by the rank of the second operand, where that of the first is 2
 
 
-def table(text: str) -> dict[str, list[str]]:
-    """{dtype of the first operand: the results}, columns in the order of the second operand's dtypes."""
-    rows = (line.split(":") for line in text.strip().splitlines())
-    return {name.strip(): results.split() for name, results in rows}
+@pytest.mark.parametrize("rank", TABLES)
+def test_promotion_goes_by_the_recorded_tables(rank: int):
+    named = {pair: tuple(map(of_short_name, pair)) for pair in TABLES[rank]}
+    found = {pair: SHORT_NAMES[result_type([(a, 2), (b, rank)])] for pair, (a, b) in named.items()}
+    assert found == TABLES[rank]
+    if rank == 2:
+        assert {pair: SHORT_NAMES[promote_types(a, b)] for pair, (a, b) in named.items()} == ALIKE
 
 
-def entries(text: str, columns: Any) -> list[Any]:
-    return [
-        pytest.param(BY_SHORT_NAME[a], b, expected, id=f"{a}-{b}")
-        for a, row in table(text).items()
-        for b, expected in zip(columns, row, strict=True)
-        if expected != "-"
-    ]
-
-
-@pytest.mark.parametrize(("a", "b", "expected"), entries(PROMOTED, table(PROMOTED)))
-def test_promote_types(a: np.dtype, b: str, expected: str):
-    assert SHORT_NAMES[promote_types(a, BY_SHORT_NAME[b])] == expected
-    for rank in (1, 2):
-        assert SHORT_NAMES[result_type([(a, rank), (BY_SHORT_NAME[b], rank)])] == expected
-
-
-@pytest.mark.parametrize(("a", "b", "expected"), entries(ARRAY_WITH_SCALAR_ARRAY, table(PROMOTED)))
-def test_array_with_0d_array(a: np.dtype, b: str, expected: str):
-    assert SHORT_NAMES[result_type([(a, 2), (BY_SHORT_NAME[b], 1)])] == expected
-
-
-@pytest.mark.parametrize(("a", "scalar", "expected"), entries(ARRAY_WITH_SCALAR, SCALARS))
-@pytest.mark.parametrize("rank", [1, 2])
-def test_array_with_python_scalar(rank: int, a: np.dtype, scalar: Any, expected: str):
-    assert SHORT_NAMES[result_type([(a, rank), (of_scalar(scalar), 0)])] == expected
+def test_numbers_are_of_a_rank_below_0d_arrays():
+    for (a, b), expected in LOWER.items():
+        for number in SCALARS:
+            if SHORT_NAMES[of_scalar(number)] == b:
+                assert SHORT_NAMES[result_type([(of_short_name(a), 1), (of_scalar(number), 0)])] == expected
 
 
 def test_all_three_ranks():
@@ -98,19 +53,54 @@ def test_all_three_ranks():
 
 def test_recorded_tables_are_pytorchs():
     torch = torch_or_skip()
+    for rank, table in TABLES.items():
+        for (a, b), expected in table.items():
+            one, other = (torch_dtype(of_short_name(n)) for n in (a, b))
+            numbers = [x for x in SCALARS if SHORT_NAMES[of_scalar(x)] == b]
+            for second in numbers if rank == 0 else [torch.ones((2,) * (rank - 1), dtype=other)]:
+                found = torch.result_type(torch.ones(2, dtype=one), second)
+                assert found == torch_dtype(of_short_name(expected)), (a, b, rank)
 
-    def check(text: str, columns: Any, promote: Callable[[Any, Any], Any]) -> None:
-        for a, b, expected in (p.values for p in entries(text, columns)):
-            assert promote(torch_dtype(a), b) == torch_dtype(BY_SHORT_NAME[expected]), (a, b)
 
-    def of_name(name: str) -> Any:
-        return torch_dtype(BY_SHORT_NAME[name])
+RECORDED = [op for op in OPS.values() if result_dtype(op, [FLOAT32]) is not None]
 
-    check(PROMOTED, table(PROMOTED), lambda a, b: torch.promote_types(a, of_name(b)))
-    check(ARRAY_WITH_SCALAR_ARRAY, table(PROMOTED),
-          lambda a, b: torch.result_type(torch.ones(2, dtype=a), torch.ones((), dtype=of_name(b))))  # fmt: skip
-    for shape in ((), (2,)):
-        check(ARRAY_WITH_SCALAR, SCALARS, lambda a, b, shape=shape: torch.result_type(torch.ones(shape, dtype=a), b))
+
+def test_recorded_results_are_what_the_rules_say():
+    for op in RECORDED:
+        _goes_by_the_record(op)
+
+
+def _goes_by_the_record(op: Op) -> None:
+    for arrays, params in _of_one_dtype(op):
+        try:
+            operand_dtype(op, [(a.dtype, 2) for a in arrays])
+            found = op.rule.infer(op, [aval_of(a) for a in arrays], params).dtype
+        except (RuntimeError, NotImplementedError):
+            continue
+        if op.rule.promote in ("", "common") or is_inexact(arrays[0].dtype):
+            assert found == result_dtype(op, [a.dtype for a in arrays]), op.name
+
+
+@asked_of_torch("op", RECORDED, ids=lambda op: op.name)
+def test_recorded_results_are_pytorchs(op: Op):
+    torch_or_skip()
+    from compare.modes.torch_functions import Lacking, run, to_numpy, to_torch
+
+    for arrays, params in _of_one_dtype(op):
+        if op.rule.promote == "float" and not is_inexact(arrays[0].dtype):
+            continue  # in a graph they have been cast
+        try:
+            found = to_numpy(run(op, [to_torch(a) for a in arrays], params)).dtype
+        except (RuntimeError, TypeError, Lacking):  # it refuses the dtype
+            continue
+        assert found == result_dtype(op, [a.dtype for a in arrays]), arrays[0].dtype
+
+
+def _of_one_dtype(op: Op) -> Iterator[tuple[list[np.ndarray], dict[str, Any]]]:
+    sample = next(iter(samples_of(op)))
+    given = [np.abs(np.asarray(a)) for a in sample.arrays(np.random.default_rng(0), op.domain, FLOAT32)]
+    for name in "bool u8 i8 i16 i32 i64 f16 bf16 f32 f64 c64 c128".split():
+        yield [a.astype(of_short_name(name)) for a in given], {**op.params, **sample.params}
 
 
 # Pairs of operand dtypes that each op is tried with, and in which PyTorch's answer is the specification.

@@ -18,6 +18,7 @@ from compare.selftest.faults import (
     partitions,
     passes,
     places,
+    promotions,
     randomness,
     rules,
     shapes,
@@ -31,7 +32,7 @@ DEVICES = 4  # that faults of meshes need
 _TABLES = (
     gradients, kernels, lowerings, shapes, passes, rules, functionalization, randomness, guards,
     control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places, algebra, systems,
-    facts, shardings,
+    facts, shardings, promotions,
 )  # fmt: skip
 FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in table.FAULTS)
 

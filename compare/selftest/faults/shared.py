@@ -28,13 +28,13 @@ def shared_kernel(what: str, mutant: Mutant, name: str, *trials: Trials, layer: 
 
     def plant() -> AbstractContextManager[None]:
         op = OPS[name]
-        return _both(name, mutant(np, op, op.kernel), mutant(jax.numpy, op, jax_kernel(op)[1]))
+        return both(name, mutant(np, op, op.kernel), mutant(jax.numpy, op, jax_kernel(op)[1]))
 
     tried = in_turn(*trials, samples(name), extremes(name))
     return Fault(f"kernels of {name}: {what}", layer, plant, Expected(name, "kernel"), tried, name)
 
 
-def _both(name: str, kernel: Any, lowered: Any) -> AbstractContextManager[None]:
+def both(name: str, kernel: Any, lowered: Any) -> AbstractContextManager[None]:
     return together(lambda: entry(OVERRIDES, name, lowered), lambda: declared(OPS[name], kernel=kernel))()
 
 
