@@ -161,8 +161,8 @@ class _Writer:
             return None
         a, b = self._operands(node)
         for matrix, number in ((a, b), (b, a)):
-            if number.shape == () and matrix.shape == x.shape and matrix.dtype == x.dtype == number.dtype:
-                return matrix, number
+            if {*number.shape} <= {1} and matrix.shape == x.shape and matrix.dtype == x.dtype == number.dtype:
+                return matrix, number if number.shape == () else self._builder.language.reshape(number, shape=())
         return None
 
     def _one_matrix(self, x: Symbol) -> bool:
@@ -369,7 +369,7 @@ class _Writer:
     def _pushed(self, operands: Sequence[int]) -> Symbol | None:
         """A product with an inverse of D + c U U^T that begins, or ends, with U beside it: it has C^-1 instead."""
         for place, id in enumerate(operands):
-            thin = self._thin.get(id)
+            thin, numbers = self._scaled_thin(self._builder.symbol(id))
             if thin is None or thin.part is None:
                 continue
             F = self._builder.language
@@ -378,10 +378,23 @@ class _Writer:
                 continue
             u, core = self._over(thin.u, thin.d) if thin.d.shape else thin.u, thin.core
             core = core if thin.c == 1 else core * (1 / thin.c)
+            for number in numbers:
+                core = core * number
             if place == 0:
                 return u @ (core @ z[0] if z else core)
             return (z[0] @ core if z else core) @ swap_last(F, u)
         return None
+
+    def _scaled_thin(self, x: Symbol) -> tuple[_Thin | None, list[Symbol]]:
+        """Of what a matrix is the inverse, and the numbers that it is multiplied by. It may be transposed: symmetric."""
+        numbers: list[Symbol] = []
+        while x.id not in self._thin:
+            below, scaled = self._transposed(x), self._scaled(x)
+            if below is None and scaled is None:
+                break
+            x, number = (below, None) if below is not None else scaled
+            numbers += [] if number is None else [number]
+        return self._thin.get(x.id), numbers
 
     def _beside(self, x: Symbol, part: _LowRank, ends: bool) -> list[Symbol] | None:
         """[Z] of U Z = x, or of Z U^T = x if it `ends` so; [] if U is all. None if it is not there."""

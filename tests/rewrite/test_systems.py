@@ -93,6 +93,8 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "inv el": lambda A: inv(A)[2,3],
     "inv sum": lambda A: inv(A).sum(0)+inv(A).sum(1)+inv(A).sum(),
     "inv el*": lambda A,B: inv(A)*B,
+    "inv diag A": lambda A: inv(A)@A@inv(A)@torch.diagonal(A)+torch.diagonal(inv(A))@A@inv(A),
+    "kron diag": lambda A,X: solve(torch.kron(A[:9,:9],X[:7]+2*one(7)),torch.diagonal(torch.kron(A[:9,:9],X[:7]+2*one(7)))),
     "inv A A": lambda A,B: inv(A)@A@B,
     "chol": lambda S,b: (lambda c: torch.linalg.solve(c, b)@torch.linalg.solve(c.T, b))(torch.linalg.cholesky(S)),
     "solve right": lambda A,B: solve(A,B,left=False),
