@@ -8,8 +8,8 @@ left of them is solved at the end (graphc.passes.solves). Before that, inverses 
     Q^-1 = Q^T, Q orthogonal          (P x Q)^-1 = P^-1 x Q^-1, Kronecker's product
     of blocks on the diagonal: the inverses of the blocks
     [[A, 0], [C, D]]^-1 = [[A^-1, 0], [-D^-1 C A^-1, D^-1]]          log |[[A, 0], [C, D]]| = log |A| + log |D|
-    (D + c U U^T)^-1 = D^-1 - D^-1 U C^-1 U^T D^-1, C = 1 / c + U^T D^-1 U     D diagonal and positive, U with few columns
-    (D + c U U^T)^-1 U = D^-1 U C^-1 / c
+    (D + c U U^T)^-1 = D^-1 - D^-1 U C^-1 U^T D^-1          (D + c U U^T)^-1 U = D^-1 U C^-1 / c
+        C = 1 / c + U^T D^-1 U, D diagonal and positive, U with few columns
 
 The last two lose no more digits than the matrix is ill-conditioned, since both matrices on the right are positive
 definite and no worse conditioned: it is not done for U V^T. Where D is one number d, C is d / c + U^T U, which U is not
@@ -34,7 +34,7 @@ from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
 from graphc.ops.solving import singular_message
 from graphc.passes.dce import eliminate_dead_code
-from graphc.passes.diagonals import Parts, diagonal_matrix, identity
+from graphc.passes.diagonals import Parts, diagonal_matrix
 from graphc.passes.kronecker import Kronecker, kronecker, product
 from graphc.rewrite.rule import held_number
 
@@ -386,7 +386,7 @@ class _Writer:
         return None
 
     def _scaled_thin(self, x: Symbol) -> tuple[_Thin | None, list[Symbol]]:
-        """Of what a matrix is the inverse, and the numbers that it is multiplied by. It may be transposed: symmetric."""
+        """Of what a matrix is the inverse, perhaps transposed, and the numbers that it is multiplied by."""
         numbers: list[Symbol] = []
         while x.id not in self._thin:
             below, scaled = self._transposed(x), self._scaled(x)

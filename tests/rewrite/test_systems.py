@@ -94,7 +94,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "inv sum": lambda A: inv(A).sum(0)+inv(A).sum(1)+inv(A).sum(),
     "inv el*": lambda A,B: inv(A)*B,
     "inv diag A": lambda A: inv(A)@A@inv(A)@torch.diagonal(A)+torch.diagonal(inv(A))@A@inv(A),
-    "kron diag": lambda A,X: solve(torch.kron(A[:9,:9],X[:7]+2*one(7)),torch.diagonal(torch.kron(A[:9,:9],X[:7]+2*one(7)))),
+    "kron diag": lambda A,X: (lambda K: solve(K,torch.diagonal(K)))(torch.kron(A[:9,:9],X[:7]+2*one(7))),
     "inv A A": lambda A,B: inv(A)@A@B,
     "chol": lambda S,b: (lambda c: torch.linalg.solve(c, b)@torch.linalg.solve(c.T, b))(torch.linalg.cholesky(S)),
     "solve right": lambda A,B: solve(A,B,left=False),
@@ -196,7 +196,9 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "block": (lambda A: solve(block_diag(A, one(3)), torch.ones(N + 3, dtype=A.dtype)), "torch.linalg.solve: "),
     "twice": (lambda A: inv(inv(A)), "linalg.inv: "),
     "low rank": (lambda A: solve(A[1, 1] ** 2 * one() + A[:, :3] @ A[:, :3].T, A[0]), "torch.linalg.solve: "),
-    "low rank, pushed": (lambda A: solve(A[1, 1] ** 2 * one() + A[:, :3] @ A[:, :3].T, A[:, :3] @ A[0, :3]), "torch.linalg.solve: "),
+    "low rank, pushed": (
+        lambda A: (lambda U: solve(A[1, 1] ** 2 * one() + U @ U.T, U @ A[0, :3]))(A[:, :3]), "torch.linalg.solve: ",
+    ),
     "cancelled": (lambda A: inv(A) @ A @ A, "linalg.inv: "),
 }  # fmt: skip
 
