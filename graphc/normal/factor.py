@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from graphc.normal.affine import Index, Unsolved, label
 from graphc.normal.bounds import FACTORED
-from graphc.normal.form import Factor, Form, Term, collected, tidy
+from graphc.normal.form import Factor, Form, Number, Term, collected, tidy
 from graphc.normal.plan import planned
 from graphc.rewrite.cost import WRITE
 
@@ -22,6 +23,7 @@ class _Common(NamedTuple):
     summed: tuple[int, ...]
 
 
+MOST_AXES = 3  # of a sum that may be another, transposed
 MOST_FACTORS = 7  # of terms from which common ones are taken out: each try is a plan
 
 
@@ -55,7 +57,7 @@ def _shorter(form: Form, name: Callable[[Form], int], charge: Callable[[int], No
             inner, outer = _taken_out([*group.values()], None)
             try:
                 before = _cost(Form(form.shape, tuple(group)))
-                saved = before - _cost(inner) - _cost(Form(form.shape, (outer,)))
+                saved = before - _cost(inner, _in_a_loop(outer)) - _cost(Form(form.shape, (outer,)))
             except Unsolved:
                 continue
             if saved > most:
@@ -111,15 +113,39 @@ def _taken_out(group: Sequence[_Common], name: Callable[[Form], int] | None) -> 
     inner = collected([sizes[k] for k in kept], terms)
     first, names, _ = rests[0]
     factor = first.factors[group[0].factor]
+    number, order = 1, range(len(places))
+    if name is not None:
+        inner, number, order = _canonical(inner)
     atom = -1 if name is None else name(inner)
     outer = tidy(
-        1,
-        [Factor(factor.atom, tuple([p.at(names) for p in factor.places])), Factor(atom, tuple(places))],
+        number,
+        [
+            Factor(factor.atom, tuple([p.at(names) for p in factor.places])),
+            Factor(atom, tuple([places[k] for k in order])),
+        ],
         [p.at(names) for p in t.places],
         sizes,
     )
     assert outer is not None
     return inner, outer
+
+
+def _canonical(form: Form) -> tuple[Form, Number, Sequence[int]]:
+    """(P, c, order): c times P, with its axes in this order, is the sum. 2 B - 2 C and C^T - B^T have the same P, and
+    its products are computed once."""
+    found: list[tuple[Any, Form, Number, Sequence[int]]] = []
+    for order in itertools.permutations(range(len(form.shape))) if len(form.shape) <= MOST_AXES else ():
+        moved = [tidy(t.coefficient, t.factors, [t.places[k] for k in order], t.sizes) for t in form.terms]
+        terms = sorted([t for t in moved if t is not None], key=lambda t: t[1:])
+        number = terms[0].coefficient if all(t.coefficient in _signs(terms[0]) for t in terms) else 1
+        terms = [t._replace(coefficient=1 if t.coefficient == number else -1) if number != 1 else t for t in terms]
+        whole = Form(tuple([form.shape[k] for k in order]), tuple(terms))
+        found.append(([t[1:] for t in terms], whole, number, order))
+    return min(found, key=lambda way: way[0])[1:] if found else (form, 1, range(len(form.shape)))
+
+
+def _signs(t: Term) -> tuple[Number, Number]:
+    return t.coefficient, -t.coefficient
 
 
 def _within(
@@ -134,9 +160,15 @@ def _within(
     return tidy(coefficient, factors, places, [1 if k < count and k not in kept else n for k, n in enumerate(sizes)])
 
 
-def _cost(form: Form) -> float:
+def _in_a_loop(t: Term) -> bool:
+    """Whether a product is one loop, element by element, in which a sum that it reads is computed on the way."""
+    return len({frozenset(_labels(f.places)) for f in t.factors}) == 1
+
+
+def _cost(form: Form, read_in_loop: bool = False) -> float:
     """What the terms cost, and adding them up."""
-    total = float((len(form.terms) - 1) * (1 + WRITE) * math.prod(form.shape))
+    each = 1 if read_in_loop else 1 + WRITE
+    total = float((len(form.terms) - 1) * each * math.prod(form.shape))
     for t in form.terms:
         if len(t.factors) > MOST_FACTORS:
             raise Unsolved

@@ -91,12 +91,13 @@ def _cancelled(term: Term, nodes: Mapping[int, Node]) -> Term | None:
                 continue
             for a, b in ((0, 1), (1, 0)):
                 meets = f.places[b]
-                if meets != g.places[a] or not _is_summed(meets, term, (k, j)):
+                ends = f.places[a], g.places[b]
+                if meets != g.places[a] or not _is_summed(meets, term, (k, j), ends):
                     continue
                 if term.sizes[meets.labels[0]] != node.shape[0]:
                     continue
                 equations = Equations(term.sizes)
-                equations.equate(f.places[a], g.places[b])
+                equations.equate(*ends)
                 rest = [h for i, h in enumerate(term.factors) if i not in (k, j)]
                 (gone,) = meets.labels
                 sizes = [1 if i == gone else n for i, n in enumerate(equations.left())]
@@ -107,13 +108,14 @@ def _cancelled(term: Term, nodes: Mapping[int, Node]) -> Term | None:
     return term
 
 
-def _is_summed(place: Index, term: Term, pair: tuple[int, int]) -> bool:
-    """Whether a place is a label that runs over all of an axis, and that nothing but this pair of factors has."""
+def _is_summed(place: Index, term: Term, pair: tuple[int, int], ends: Sequence[Index]) -> bool:
+    """Whether a place is a label that runs over all of an axis, and that nothing but this pair of factors has, and
+    they not at their other `ends`."""
     if len(place.steps) != 1 or place.steps[0][1] != 1 or place.offset:
         return False
     (k,) = place.labels
     elsewhere = [p for i, f in enumerate(term.factors) if i not in pair for p in f.places]
-    return all(k not in p.labels for p in (*term.places, *elsewhere))
+    return all(k not in p.labels for p in (*term.places, *elsewhere, *ends))
 
 
 def forms(graph: Graph) -> dict[int, Form]:

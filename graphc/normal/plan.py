@@ -58,10 +58,12 @@ class Memory:
     made   by key, those that have been computed: an array, and the number in the key of the label of each axis
     forms  of nodes that have been lifted
     left   units of work that may still be done; then `charge` raises Exhausted
+    hopes  whether a product of which several terms may make use is cheaper in each; else it is in those that come after
     """
 
-    def __init__(self, most: float = math.inf) -> None:
+    def __init__(self, most: float = math.inf, hopes: bool = True) -> None:
         self.left = most
+        self.hopes = hopes
         self._until = -math.inf
         self.made: dict[Any, tuple[Any, tuple[int, ...]]] = {}
         self._of_atoms: dict[Atoms, list[tuple[int, _Alike, int]]] = {}  # term number, its products, a subset
@@ -128,7 +130,7 @@ class Memory:
 
     def sharers(self, key: Any) -> int:
         """In how many terms a product occurs."""
-        return 1 if key is None else max(self._count(key), 1)
+        return 1 if key is None or not self.hopes else max(self._count(key), 1)
 
     def is_shared(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) -> bool:
         """Whether a term has a product, or the sum of an atom, that another may have as well."""

@@ -15,7 +15,7 @@ from graphc.normal.bounds import BOUNDS, Bounds
 from graphc.normal.find import Region, regions_of
 from graphc.normal.gate import may_gain, may_start_gain
 from graphc.normal.plan import Memory
-from graphc.normal.trial import Trial, Watch
+from graphc.normal.trial import Choice, Trial, Watch
 from graphc.normal.write import Writer, costs_of, lifted_below
 from graphc.rewrite.cost import node_cost
 
@@ -45,7 +45,7 @@ def rewrite_regions(
         return graph, []
     least = bounds.worth * sum(costs_of(nodes, nodes, users).values())
     trial = Trial(graph, users, bounds, watch)
-    chosen: dict[int, tuple[Region, frozenset[int]]] = {}
+    chosen: dict[int, tuple[Region, Choice]] = {}
     found: list[Rewritten] = []
     alike: dict[Any, _Better | None] = {}  # of regions like this one
     for region, points in regions.items():
@@ -57,8 +57,8 @@ def rewrite_regions(
         better = alike[key]
         if better is not None:
             part = _part(region, [region.members[k] for k in better.members], users)
-            atoms = frozenset([region.members[k] for k in better.atoms])
-            chosen.update(dict.fromkeys(part.roots, (part, atoms)))
+            choice = Choice(frozenset([region.members[k] for k in better.atoms]), better.hopes)
+            chosen.update(dict.fromkeys(part.roots, (part, choice)))
             where = max(region.members, key=lambda id: node_cost(nodes[id], nodes))
             found.append(Rewritten(nodes[where].where, better.before, better.after))
     return (_rewritten(graph, chosen, users) if found else graph), found
@@ -66,12 +66,13 @@ def rewrite_regions(
 
 class _Better(NamedTuple):
     """A cheaper form: what the region costs and would cost, the places among its members of those written anew, and of
-    their atoms."""
+    their atoms; see `Choice`."""
 
     before: float
     after: float
     members: list[int]
     atoms: list[int]
+    hopes: bool
 
 
 def _better(region: Region, points: Mapping[int, bool], least: float, trial: Trial) -> _Better | None:
@@ -91,8 +92,8 @@ def _better(region: Region, points: Mapping[int, bool], least: float, trial: Tri
     if whole is not None and whole <= after:
         part, after = region, whole
     place = {id: k for k, id in enumerate(region.members)}
-    members, atoms = ([place[id] for id in ids] for ids in (part.members, best[1]))
-    return _Better(before, after, members, atoms)
+    members, atoms = ([place[id] for id in ids] for ids in (part.members, best[1].atoms))
+    return _Better(before, after, members, atoms, best[1].hopes)
 
 
 def promising(graph: Graph, users: Mapping[int, list[int]]) -> dict[Region, dict[int, bool]]:
@@ -134,10 +135,8 @@ def _key(region: Region, nodes: Mapping[int, Node]) -> Any:
     return tuple(key), tuple([nodes[i].aval for i in read])
 
 
-def _rewritten(
-    graph: Graph, chosen: Mapping[int, tuple[Region, frozenset[int]]], users: Mapping[int, list[int]]
-) -> Graph:
-    """`graph` with each root in `chosen` written by its region's forms, with these atoms."""
+def _rewritten(graph: Graph, chosen: Mapping[int, tuple[Region, Choice]], users: Mapping[int, list[int]]) -> Graph:
+    """`graph` with each root in `chosen` written by its region's forms, so chosen."""
     builder = Builder()
     builder.next_id = max(graph.nodes) + 1
     new: dict[int, int] = {}
@@ -145,10 +144,11 @@ def _rewritten(
     for id, node in graph.nodes.items():
         builder.copy(node, tuple([new.get(i, i) for i in node.inputs]))
         if id in chosen:
-            region, atoms = chosen[id]
+            region, (atoms, hopes) = chosen[id]
             writer = writers.get(region.roots)
             if writer is None:
-                writer = writers[region.roots] = Writer(builder, graph.nodes, region, atoms, new, users, Memory())
+                memory = Memory(hopes=hopes)
+                writer = writers[region.roots] = Writer(builder, graph.nodes, region, atoms, new, users, memory)
             new[id] = writer.symbol(id).id
     return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from graphc.ir import Builder, Graph, Node
 from graphc.normal.bounds import BOUNDS, PER_NODE, Bounds, Exhausted
@@ -16,6 +16,13 @@ NEAR = 1.25  # times the cheapest form, a choice may cost of which others that d
 
 # f(region, what a form of it costs, the nodes that it takes, those that are the region's roots)
 Watch = Callable[[Region, float, Mapping[int, Node], tuple[int, ...]], None]
+
+
+class Choice(NamedTuple):
+    """How a region is written: with these nodes as atoms; hoping that terms share products (`Memory.hopes`), or not."""
+
+    atoms: frozenset[int]
+    hopes: bool = True
 
 
 @final
@@ -35,7 +42,7 @@ class Trial:
         self._memory = Memory(bounds.work + PER_NODE * len(graph))
         self._narrow: dict[int, bool] = {}
 
-    def best(self, region: Region, hopeful: float, likely: bool = True) -> tuple[float, frozenset[int]] | None:
+    def best(self, region: Region, hopeful: float, likely: bool = True) -> tuple[float, Choice] | None:
         """The cheapest choice, and what it costs.
 
         hopeful: what a usual one may cost, for others to be tried; likely: whether much work is worth it
@@ -45,16 +52,17 @@ class Trial:
         work = bounds.region + bounds.per_operation * self.price(region.members)
         end = memory.left - (work if likely else min(work, bounds.unlikely))
         most = self._most(region)
-        found: tuple[float, frozenset[int]] | None = None
-        prices: dict[frozenset[int], float | None] = {}
+        found: tuple[float, Choice] | None = None
+        prices: dict[Choice, float | None] = {}
 
-        def attempt(atoms: frozenset[int]) -> None:
+        def attempt(atoms: frozenset[int], hopes: bool = True) -> None:
             nonlocal found
-            if atoms in prices or memory.left < max(end, 0):
+            choice = Choice(atoms, hopes)
+            if choice in prices or memory.left < max(end, 0):
                 return
-            price = prices[atoms] = self.cost(region, atoms, min(most, memory.left - end))
+            price = prices[choice] = self.cost(region, choice, min(most, memory.left - end))
             if price is not None and (found is None or price < found[0]):
-                found = price, atoms
+                found = price, choice
 
         factors = frozenset([id for id in shared if not self._is_added_only(id)])
         usual = shared, narrow, frozenset[int](), shared & narrow, shared | sums, sums, shared - sums | narrow, factors
@@ -62,24 +70,25 @@ class Trial:
             attempt(atoms)
         if found is None or found[0] > hopeful:
             return found
+        attempt(found[1].atoms, hopes=False)
         own = [id for id in reversed(region.members) if id in shared | sums][: bounds.tries]
-        without = prices.get(frozenset())
+        without = prices.get(Choice(frozenset()))
         if without is not None and without <= NEAR * found[0]:
             for id in own:
-                attempt(frozenset([id]))
+                attempt(frozenset([id]), found[1].hopes)
         for id in own:
-            attempt(found[1] ^ {id})
+            attempt(found[1].atoms ^ {id}, found[1].hopes)
         return found
 
     def _most(self, region: Region) -> float:
         return self.bounds.attempt + PER_NODE * len(region.members)
 
-    def cost(self, region: Region, atoms: frozenset[int], most: float | None = None) -> float | None:
-        """What the region costs with these atoms; None if it stays as it is, or that takes more work than `most`."""
+    def cost(self, region: Region, choice: Choice, most: float | None = None) -> float | None:
+        """What the region costs like this; None if it stays as it is, or that takes more work than `most`."""
         mark = self._builder.next_id
         try:
             with self._memory.limited(self._most(region) if most is None else most):
-                return self._cost(region, atoms)
+                return self._cost(region, choice)
         except Exhausted:
             return None
         finally:
@@ -126,10 +135,10 @@ class Trial:
             self._is_added_only(n.id) if n.op.view else n.op.pointwise and self._adds(n.id) for n in users
         )
 
-    def _cost(self, region: Region, atoms: frozenset[int]) -> float | None:
-        builder = self._builder
+    def _cost(self, region: Region, choice: Choice) -> float | None:
+        builder, self._memory.hopes = self._builder, choice.hopes
         mark = builder.next_id
-        writer = Writer(builder, self.nodes, region, atoms, {}, self.users, self._memory)
+        writer = Writer(builder, self.nodes, region, choice.atoms, {}, self.users, self._memory)
         ids = {root: writer.symbol(root).id for root in region.roots}
         same: dict[int, int] = {}
         own: dict[Any, int] = {}

@@ -62,10 +62,19 @@ class Counted(NamedTuple):
 
 
 class Picks(NamedTuple):
-    """A matrix with a one in each row, at these places of `size`, and else zeros, known when the graph is made."""
+    """A matrix with a one in each row, at these places of `size`, and else zeros, known when the graph is made.
+
+    turned: its transpose
+    """
 
     places: tuple[int, ...]
     size: int
+    turned: bool = False
+
+    def matrix(self, dtype: np.dtype) -> np.ndarray:
+        """With its numbers."""
+        rows = np.eye(self.size, dtype=dtype)[list(self.places)]
+        return rows.T if self.turned else rows
 
 
 class Ties(NamedTuple):

@@ -70,7 +70,7 @@ def _read(node: Node, nodes: Mapping[int, Node], facts: Facts) -> _Line | None:
     if below.aval.ndim != 2 or not computed or not all(type(n) is int for n in below.shape):
         return None
     (start,), (step,), (count,), m = node.params["start"], node.params["step"], node.shape, below.shape[1]
-    if step != m + 1 or nodes[node.inputs[0]].shape != (below.size,):
+    if not m or step != m + 1 or nodes[node.inputs[0]].shape != (below.size,):
         return None
     row, column = divmod(start, m)
     if below.op.inverts and column != row:

@@ -8,17 +8,19 @@ left of them is solved at the end (graphc.passes.solves). Before that, inverses 
     Q^-1 = Q^T, Q orthogonal          (P x Q)^-1 = P^-1 x Q^-1, Kronecker's product
     of blocks on the diagonal: the inverses of the blocks
     [[A, 0], [C, D]]^-1 = [[A^-1, 0], [-D^-1 C A^-1, D^-1]]          log |[[A, 0], [C, D]]| = log |A| + log |D|
-    (D + U U^T)^-1 = D^-1 - D^-1 U (1 + U^T D^-1 U)^-1 U^T D^-1     D diagonal and positive, U with few columns
+    (D + c U U^T)^-1 = D^-1 - D^-1 U C^-1 U^T D^-1          (D + c U U^T)^-1 U = D^-1 U C^-1 / c
+        C = 1 / c + U^T D^-1 U, D diagonal and positive, U with few columns
 
-The last loses no more digits than the matrix is ill-conditioned, since both matrices on the right are positive definite
-and no worse conditioned: it is not done for U V^T.
+The last two lose no more digits than the matrix is ill-conditioned, since both matrices on the right are positive
+definite and no worse conditioned: it is not done for U V^T. Where D is one number d, C is d / c + U^T U, which U is not
+divided for.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, final
 
 from graphc.facts.bands import extent
@@ -32,13 +34,14 @@ from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
 from graphc.ops.solving import singular_message
 from graphc.passes.dce import eliminate_dead_code
-from graphc.passes.diagonals import Parts, diagonal_matrix, identity
+from graphc.passes.diagonals import Parts, diagonal_matrix
 from graphc.passes.kronecker import Kronecker, kronecker, product
+from graphc.rewrite.rule import held_number
 
 THIN = 0.5  # columns of U for each row, at most
 NARROW = 2 / 3  # columns for each row, at most, for which two systems are solved sooner than matrices multiplied
 _SOLVE, _INV, _SLOGDET, _DET = ASKED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
-_ITEM, _MATMUL, _MUL, _NEG = (OPS[name] for name in ("item", "matmul", "mul", "neg"))
+_ITEM, _MATMUL, _MUL, _NEG, _RESHAPE = (OPS[name] for name in ("item", "matmul", "mul", "neg", "reshape"))
 
 
 def expand_inverses(graph: Graph) -> Graph:
@@ -49,11 +52,21 @@ def expand_inverses(graph: Graph) -> Graph:
 
 
 class _LowRank(NamedTuple):
-    """D + c U U^T, by the node of U."""
+    """c U U^T, by the node of U."""
 
     factor: int
     turned: bool  # whether it is U^T U
     coefficient: Any
+
+
+class _Thin(NamedTuple):
+    """D + c U U^T, for D a vector or one number; the inverse of C, and what U is if it is there as it is."""
+
+    d: Symbol
+    c: float
+    u: Symbol
+    core: Symbol
+    part: _LowRank | None
 
 
 @final
@@ -71,6 +84,7 @@ class _Writer:
         self._facts = Facts(self._builder.nodes)
         self._parts = Parts(self._builder, self._facts)
         self._inverses: dict[tuple[int, bool, str], Symbol] = {}
+        self._thin: dict[int, _Thin] = {}  # by their inverses
 
     def written(self) -> Graph:
         graph, builder = self._graph, self._builder
@@ -82,7 +96,11 @@ class _Writer:
             if node.op is _ITEM and node.inputs[0] in logs:
                 new[id] = logs[node.inputs[0]][node.params["index"]].id
             elif node.op not in ASKED:
-                builder.copy(node, inputs)
+                found = self._pushed(inputs) if node.op is _MATMUL else None
+                if found is None:
+                    builder.copy(node, inputs)
+                else:
+                    new[id] = found.id
             else:
                 x = builder.symbol(inputs[0])
                 if node.op is _SLOGDET:
@@ -92,7 +110,10 @@ class _Writer:
                 else:
                     self._is_wide = not self._is_narrow(node, node.shape[-2:-1])
                     inverse = self._inverse(x, node.params["checked"], node.params["asked"])
-                    found = inverse if node.op is _INV else inverse @ builder.symbol(inputs[1])
+                    if node.op is _INV:
+                        found = inverse
+                    else:
+                        found = self._pushed((inverse.id, inputs[1])) or inverse @ builder.symbol(inputs[1])
                     new[id] = found.id
                     if id in self._needed:
                         self._needed.add(found.id)
@@ -140,8 +161,8 @@ class _Writer:
             return None
         a, b = self._operands(node)
         for matrix, number in ((a, b), (b, a)):
-            if number.shape == () and matrix.shape == x.shape and matrix.dtype == x.dtype == number.dtype:
-                return matrix, number
+            if {*number.shape} <= {1} and matrix.shape == x.shape and matrix.dtype == x.dtype == number.dtype:
+                return matrix, number if number.shape == () else self._builder.language.reshape(number, shape=())
         return None
 
     def _one_matrix(self, x: Symbol) -> bool:
@@ -191,7 +212,7 @@ class _Writer:
         return blocks if len(blocks) > 1 or corner is None else [(0, corner[0]), (corner[0], x.shape[0])]
 
     def _low_rank(self, x: Symbol) -> tuple[Symbol, list[_LowRank]] | None:
-        """(d, the rest): diag(d) with d > 0, and the others."""
+        """(d, the rest): diag(d) with d > 0, d a vector or one number, and the others."""
         form = self._facts.form(x.id) if self._one_matrix(x) and is_floating(x.dtype) else None
         if form is None or len(form.terms) < 2:
             return None
@@ -231,8 +252,9 @@ class _Writer:
         return None
 
     def _diagonal_of(self, form: Form, x: Symbol) -> Symbol | None:
-        """The diagonal of a diagonal form that is positive: numbers, and nonnegative scalars or vectors with them."""
-        F, builder = self._builder.language, self._builder
+        """The diagonal of a diagonal form that is positive: numbers, and nonnegative scalars or vectors with them. One
+        number, of shape (), where all elements are the same."""
+        builder = self._builder
         total: Symbol | None = None
         # a scalar that is 0 leaves a matrix of low rank, which is singular; a vector with a 0 may leave a regular one
         plain = any(not t.factors for t in form.terms)
@@ -251,7 +273,7 @@ class _Writer:
                     return None
                 part = part * given
             total = part if total is None else total + part
-        return None if total is None else F.broadcast_to(total, shape=x.shape[:1])
+        return total
 
     # --- inverses
 
@@ -269,12 +291,17 @@ class _Writer:
         F = self._builder.language
         return F.regular(x, condition, message=singular_message(asked)) if checked else x
 
+    def _nonzero(self, x: Symbol, checked: bool, asked: str) -> Symbol:
+        known = held_number(x.id, self._builder.nodes)
+        return x if known else self._regular(x, self._builder.language.ne(x, 0), checked, asked)
+
     def _inverted(self, x: Symbol, checked: bool, asked: str) -> Symbol:
         F = self._builder.language
         inverse = functools.partial(self._inverse, checked=checked, asked=asked)
         below = self._transposed(x)
         if below is not None:
-            return swap_last(F, inverse(below))
+            found = inverse(below)
+            return found if found.id in self._thin else swap_last(F, found)
         node = self._node(x)
         if node.op is _INV:
             inner = self._operands(node)[0]
@@ -286,7 +313,7 @@ class _Writer:
         scaled = self._scaled(x)
         if scaled is not None:
             matrix, number = scaled
-            return F.div(inverse(matrix), self._regular(number, F.ne(number, 0), checked, asked))
+            return F.div(inverse(matrix), self._nonzero(number, checked, asked))
         factors = self._factors(x)
         # a determinant takes those of both as well
         if factors is not None and (not self._is_wide or x.id in self._measured or any(map(self._is_easy, factors))):
@@ -301,7 +328,7 @@ class _Writer:
         if self._one_matrix(x):
             if max(self._facts.band(x.id)) <= 0:
                 d = self._parts.diagonal(x)
-                return diagonal_matrix(F, F.reciprocal(self._regular(d, F.ne(d, 0), checked, asked)))
+                return diagonal_matrix(F, F.reciprocal(self._nonzero(d, checked, asked)))
             blocks = self._blocks(x)
             if len(blocks) > 1:
                 return self._joined([inverse(self._parts.block(x, block)) for block in blocks])
@@ -310,25 +337,85 @@ class _Writer:
                 return self._of_corner(x, *corner, inverse)
             thin = self._low_rank(x)
             if thin is not None:
-                d, parts = thin
-                u, core = self._core(d, parts)
-                scale = F.reciprocal(self._regular(d, F.ne(d, 0), checked, asked))
-                left = F.reshape(scale, shape=(x.shape[0], 1)) * u
-                return diagonal_matrix(F, scale) - left @ F.inv(core, checked=False, asked=asked) @ swap_last(F, left)
+                d = self._nonzero(thin[0], checked, asked)
+                u, c, core = self._core(d, thin[1])
+                core, below = F.inv(core, checked=False, asked=asked), self._over(u, d)
+                rest = below @ core @ swap_last(F, below if d.shape else u)
+                found = diagonal_matrix(F, F.broadcast_to(F.reciprocal(d), shape=x.shape[:1])) - rest
+                self._thin[found.id] = _Thin(d, c, u, core, thin[1][0] if len(thin[1]) == 1 else None)
+                return found
         return F.inv(x, checked=checked, asked=asked)
 
-    def _core(self, d: Symbol, parts: list[_LowRank]) -> tuple[Symbol, Symbol]:
-        """U, and 1 + U^T D^-1 U, of D + U U^T."""
+    def _over(self, u: Symbol, d: Symbol) -> Symbol:
+        """D^-1 U."""
+        F = self._builder.language
+        return F.div(u, F.reshape(d, shape=(u.shape[0], 1)) if d.shape else d)
+
+    def _core(self, d: Symbol, parts: list[_LowRank]) -> tuple[Symbol, float, Symbol]:
+        """U, c and C of D + c U U^T."""
         F, builder = self._builder.language, self._builder
         columns: list[Symbol] = []
+        c = float(parts[0].coefficient) if len(parts) == 1 else 1.0
         for part in parts:
             u = builder.symbol(part.factor)
             u = F.reshape(u, shape=(u.shape[0], 1)) if len(u.shape) == 1 else u
             u = swap_last(F, u) if part.turned else u
-            columns.append(u if part.coefficient == 1 else u * float(part.coefficient) ** 0.5)
+            columns.append(u if part.coefficient == c else u * float(part.coefficient) ** 0.5)
         u = columns[0] if len(columns) == 1 else F.cat(*columns, axis=1)
-        one = identity(F, u.shape[1], u.dtype)
-        return u, one + swap_last(F, u) @ F.div(u, F.reshape(d, shape=(u.shape[0], 1)))
+        added = builder.constant(1 / c, u.dtype) if d.shape else d if c == 1 else d * (1 / c)
+        gram = swap_last(F, u) @ (self._over(u, d) if d.shape else u)
+        return u, c, diagonal_matrix(F, F.broadcast_to(added, shape=u.shape[1:])) + gram
+
+    def _pushed(self, operands: Sequence[int]) -> Symbol | None:
+        """A product with an inverse of D + c U U^T that begins, or ends, with U beside it: it has C^-1 instead."""
+        for place, id in enumerate(operands):
+            thin, numbers = self._scaled_thin(self._builder.symbol(id))
+            if thin is None or thin.part is None:
+                continue
+            F = self._builder.language
+            z = self._beside(self._builder.symbol(operands[1 - place]), thin.part, ends=place == 1)
+            if z is None:
+                continue
+            u, core = self._over(thin.u, thin.d) if thin.d.shape else thin.u, thin.core
+            core = core if thin.c == 1 else core * (1 / thin.c)
+            for number in numbers:
+                core = core * number
+            if place == 0:
+                return u @ (core @ z[0] if z else core)
+            return (z[0] @ core if z else core) @ swap_last(F, u)
+        return None
+
+    def _scaled_thin(self, x: Symbol) -> tuple[_Thin | None, list[Symbol]]:
+        """Of what a matrix is the inverse, perhaps transposed, and the numbers that it is multiplied by."""
+        numbers: list[Symbol] = []
+        while x.id not in self._thin:
+            below, scaled = self._transposed(x), self._scaled(x)
+            if below is None and scaled is None:
+                break
+            x, number = (below, None) if below is not None else scaled
+            numbers += [] if number is None else [number]
+        return self._thin.get(x.id), numbers
+
+    def _beside(self, x: Symbol, part: _LowRank, ends: bool) -> list[Symbol] | None:
+        """[Z] of U Z = x, or of Z U^T = x if it `ends` so; [] if U is all. None if it is not there."""
+        F, node = self._builder.language, self._node(x)
+        turned = part.turned != ends
+        if node.inputs[:1] == (part.factor,) and transposes(node) if turned else x.id == part.factor:
+            return [] if len(x.shape) == 2 else None
+        if node.op is _MATMUL:
+            outer, inner = self._operands(node)[:: -1 if ends else 1]
+            z = self._beside(outer, part, ends) if len(outer.shape) == 2 else None
+            if not z:
+                return z if z is None else [inner]
+            return [inner @ z[0] if ends else z[0] @ inner]
+        scaled = self._scaled(x)
+        if scaled is not None:
+            z = self._beside(scaled[0], part, ends)
+            return [z[0] * scaled[1]] if z else None
+        if node.op is _RESHAPE and not ends and x.shape == (*self._operands(node)[0].shape, 1):
+            z = self._beside(self._operands(node)[0], part, ends)
+            return [F.reshape(z[0], shape=(*z[0].shape, 1))] if z else None
+        return None
 
     def _joined(self, blocks: list[Symbol]) -> Symbol:
         """The matrix with these blocks on its diagonal."""
@@ -356,7 +443,7 @@ class _Writer:
 
     def _logs(self, x: Symbol) -> tuple[Symbol, Symbol]:
         """The sign of the determinant, and the logarithm of its size."""
-        F = self._builder.language
+        F, builder = self._builder.language, self._builder
         below = self._transposed(x)
         if below is not None:
             return self._logs(below)
@@ -386,9 +473,14 @@ class _Writer:
             thin = self._low_rank(x)
             if thin is not None:
                 d, parts = thin
-                sign, logs = self._logs(self._core(d, parts)[1])
-                logs = logs + F.sum(F.log(d), axis=(0,), keepdims=False)
-                regular = F.all(F.ne(d, 0), axis=(0,), keepdims=False)
+                u, c, core = self._core(d, parts)
+                sign, logs = self._logs(core)
+                n, k = u.shape
+                logs = logs + (F.sum(F.log(d), axis=(0,), keepdims=False) if d.shape else F.log(d) * float(n - k))
+                logs = logs if c == 1 else logs + k * math.log(c)
+                if held_number(d.id, builder.nodes):
+                    return sign, logs
+                regular = F.all(F.ne(d, 0), axis=(0,) if d.shape else (), keepdims=False)
                 return F.where(regular, sign, 0), F.where(regular, logs, -math.inf)
         found: Any = F.slogdet(x)  # of an op with two results
         return found

@@ -183,12 +183,15 @@ class _Writer:
         return self._triangular(node, x, False, identity(self._builder.language, x.shape[0], x.dtype))
 
     def _triangle(self, node: Node) -> Symbol | None:
-        """A triangle of what is a triangle: all of it, or its diagonal."""
-        x = self._builder.symbol(node.inputs[0])
+        """A triangle of what is a triangle: all of it, its diagonal, or nothing."""
+        F, x = self._builder.language, self._builder.symbol(node.inputs[0])
         own = self._facts.band(node.id)
         if own == self._facts.band(x.id):
             return x
-        return diagonal_matrix(self._builder.language, self._parts.diagonal(x)) if max(own) <= 0 else None
+        if sum(own) < 0:
+            return F.full(shape=node.shape, value=0, dtype=node.dtype)
+        n, m = node.shape
+        return diagonal_matrix(F, self._parts.diagonal(x)) if max(own) <= 0 and n == m else None
 
     def _sum(self, node: Node) -> Symbol | None:
         """The sum of an inverse's rows or columns, or of all of it."""

@@ -71,7 +71,7 @@ def operand(builder: Builder, name: str, spec: Any, dtype: np.dtype = FLOAT64, n
     if isinstance(spec, Counted):
         return builder.constant(np.arange(spec.shape[0]))
     if isinstance(spec, Picks):
-        return builder.constant(np.eye(spec.size, dtype=dtype)[list(spec.places)])
+        return builder.constant(spec.matrix(dtype))
     if isinstance(spec, (Floats, Bools, Ints)):
         own = {Floats: dtype, Bools: BOOL, Ints: np.dtype(np.int64)}[type(spec)]
         return builder.input(name, Aval(spec.shape, own))

@@ -41,7 +41,7 @@ def _operand(builder: Builder, name: str, spec: Any, dtype: np.dtype | None = No
     if isinstance(spec, Counted):
         return builder.constant(np.arange(spec.shape[0]))
     if isinstance(spec, Picks):
-        return builder.constant(np.eye(spec.size)[list(spec.places)].astype(dtype or FLOAT64))
+        return builder.constant(spec.matrix(dtype or FLOAT64))
     if isinstance(spec, (Floats, Bools, Ints)):
         own = {Floats: FLOAT64, Bools: np.dtype(bool), Ints: np.dtype(np.int64)}[type(spec)]
         return builder.input(name, Aval(spec.shape, dtype or own))

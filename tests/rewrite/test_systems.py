@@ -14,6 +14,7 @@ from eager import block_diag, logdet
 from eager.engine.language import E
 from eager.linalg import det, inv, slogdet, solve
 from graphc.passes import optimize
+from graphc.passes.solves import solve_systems
 
 N = 66  # large enough for shared factorizations
 rng = np.random.default_rng(0)
@@ -65,6 +66,11 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "low 1": lambda d,b: solve(2*one()+3*torch.outer(d,d),b),
     "low 1+1": lambda d,b: solve(one()+torch.outer(d,d)+torch.outer(b,b),b),
     "low 1 ld": lambda d: logdet(one()+d[:,None]*d),
+    "low pushed": lambda X,b: solve(one()*.5+X@X.T,X@b[:7]),
+    "low pushed c": lambda X,b,s: 3*solve(s**2*one()+.1*X@X.T,X)@b[:7]+inv(s**2*one()+.1*X@X.T)@X@b[:7],
+    "low pushed d": lambda X,b,d: solve(torch.diag(torch.exp(d))+3*X@X.T,2*(X@b[:7])),
+    "low pushed left": lambda X,B,b: B[:4,:7]@X.T@inv(2*one()+.5*(X.T).T@X.T)+b[:7]@X.T@inv(2*one()+.5*X@X.T),
+    "low pushed beside": lambda X,U,b: solve(2*one()+X@X.T+U@U.T,X@b[:7])+solve(one()+U@U.T,X@b[:7]),
     "low T": lambda X,b: solve(one()+X.T.T@X.T,b),
     "not low": lambda X,U,b: solve(one()*3+X[:,:5]@U.T,b),
     "neg low": lambda X,b: solve(one()-.1*X@X.T,b),
@@ -87,6 +93,8 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "inv el": lambda A: inv(A)[2,3],
     "inv sum": lambda A: inv(A).sum(0)+inv(A).sum(1)+inv(A).sum(),
     "inv el*": lambda A,B: inv(A)*B,
+    "inv diag A": lambda A: inv(A)@A@inv(A)@torch.diagonal(A)+torch.diagonal(inv(A))@A@inv(A),
+    "kron diag": lambda A,X: (lambda K: solve(K,torch.diagonal(K)))(torch.kron(A[:9,:9],X[:7]+2*one(7))),
     "inv A A": lambda A,B: inv(A)@A@B,
     "chol": lambda S,b: (lambda c: torch.linalg.solve(c, b)@torch.linalg.solve(c.T, b))(torch.linalg.cholesky(S)),
     "solve right": lambda A,B: solve(A,B,left=False),
@@ -188,6 +196,9 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "block": (lambda A: solve(block_diag(A, one(3)), torch.ones(N + 3, dtype=A.dtype)), "torch.linalg.solve: "),
     "twice": (lambda A: inv(inv(A)), "linalg.inv: "),
     "low rank": (lambda A: solve(A[1, 1] ** 2 * one() + A[:, :3] @ A[:, :3].T, A[0]), "torch.linalg.solve: "),
+    "low rank, pushed": (
+        lambda A: (lambda U: solve(A[1, 1] ** 2 * one() + U @ U.T, U @ A[0, :3]))(A[:, :3]), "torch.linalg.solve: ",
+    ),
     "cancelled": (lambda A: inv(A) @ A @ A, "linalg.inv: "),
 }  # fmt: skip
 
@@ -217,6 +228,18 @@ def test_the_determinant_of_a_matrix_of_low_rank_is_no_nan():
     f = graphc.compile(lambda U, s: slogdet(s**2 * one() + U @ U.T))
     sign, logs = f(torch.from_numpy(GIVEN["U"]), torch.zeros((), dtype=torch.float64))
     assert (sign.item(), logs.item()) == (0.0, -np.inf)
+
+
+@pytest.mark.parametrize("rows", [3, 5])
+@pytest.mark.parametrize("diagonal", [-1, 0, 1])
+def test_triangles_of_triangles_are_diagonals_or_nothing(rows: int, diagonal: int):
+    def f(A: Any, X: Any) -> Any:
+        return torch.triu(torch.tril(X), diagonal), torch.tril(torch.triu(X), diagonal), inv(A)
+
+    given = [_matrix(3, 3) + 2 * np.eye(3), _matrix(rows, 4 if rows == 3 else rows)]
+    graph = graphc.trace(f, *map(torch.from_numpy, given))
+    for found, expected in zip(solve_systems(graph)(*given), graph(*given), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_strict_graphs_keep_what_is_written():

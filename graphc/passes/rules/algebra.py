@@ -60,6 +60,25 @@ def _small_sum(a, x, y) -> bool:
     return size_of(broadcast_shapes([x.shape, y.shape])) < size_of(a.shape)
 
 
+def _covers(x, k, s, p, d, j) -> bool:
+    """Whether the windows of a pool lie beside each other on all of the axes that the mean is over."""
+    sizes = x.shape[len(x.shape) - len(k) :]
+    axes = {*range(len(x.shape) - len(k), len(x.shape))}
+    whole = all(type(n) is int and n % m == 0 for n, m in zip(sizes, k, strict=True))
+    return floating(x) and k == s and not any(sum(p, ())) and axes <= {*d} and whole
+
+
+def _mean_of_pool(pool: str, rank: int) -> R:
+    """The mean of means of parts that are as large."""
+    return R(
+        f"mean_of_{pool}", REASSOCIATES,
+        lambda F, x, k, s, p, d, j: F.mean(getattr(F, pool)(x, kernel=k, stride=s, padding=p), axis=d, keepdims=j),
+        lambda F, x, k, s, p, d, j: F.mean(x, axis=d, keepdims=j), when=_covers,
+        example={"x": Floats((2, 3, *[4] * rank)), "k": (2,) * rank, "s": (2,) * rank, "p": ((0, 0),) * rank,
+                 "d": (*range(2, 2 + rank),), "j": False},
+    )  # fmt: skip
+
+
 _SCALED = {"c": Full((), 1.7), "d": (1,), "k": False}
 
 RULES = (
@@ -98,6 +117,7 @@ RULES = (
       lambda F, x, c, d, k: F.sum(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
     R("mean_scaled", REASSOCIATES, lambda F, x, c, d, k: F.mean(x * c, axis=d, keepdims=k),
       lambda F, x, c, d, k: F.mean(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
+    *[_mean_of_pool(pool, n) for n, pool in enumerate(("avg_pool1d", "avg_pool2d", "avg_pool3d"), 1)],
     R("add_small", REASSOCIATES, lambda F, a, x, y: (a + x) + y, lambda F, a, x, y: a + (x + y), when=_small_sum,
       example={"a": Floats((8, 8)), "x": Floats((8,)), "y": Floats((8,))}),
 )  # fmt: skip

@@ -93,18 +93,21 @@ def _selects(i, c, w) -> bool:
     return column and counts is not None and len(w.shape) == 2 and np.array_equal(counts, np.arange(w.shape[0]))
 
 
-def _picks(c) -> Any:
-    """Of a constant matrix with one 1 in each row, and else zeros, their places; else None."""
+def _picks(c, by_columns: bool = False) -> Any:
+    """Of a constant matrix with one 1 in each row, or each column, and else zeros, their places; else None."""
     held = held_array(c) if len(c.shape) == 2 and is_inexact(c.dtype) else None
-    if held is None or not held.size or np.count_nonzero(held) != len(held):
+    if held is None or not held.size:
+        return None
+    held = held.T if by_columns else held
+    if np.count_nonzero(held) != len(held):
         return None
     places = held.argmax(1)
     return places if (held[np.arange(len(held)), places] == 1).all() else None
 
 
-def _permutes(c) -> bool:
-    """Whether a constant matrix picks rows in another order than its own, which sums of products know."""
-    places = _picks(c)
+def _permutes(c, by_columns: bool = False) -> bool:
+    """Whether a constant matrix picks rows, or columns, in another order than its own, which sums of products know."""
+    places = _picks(c, by_columns)
     return places is not None and not (np.diff(places) == 1).all()
 
 
@@ -241,13 +244,17 @@ RULES = (
       lambda F, c, i, g: _put_rows(F, i, g, c.shape[1]),
       when=lambda c, i, g: len(g.shape) == 2 and _row_list(i) and _is_identity(c),
       example={"c": Picks((0, 1, 2, 3), 4), "i": Ints((6,), 4), "g": Floats((6, 5))}),
+    R("columns_by_identity", REASSOCIATES, lambda F, c, i, w: w @ F.permute(F.index(c, i, spec=(0,)), dims=(1, 0)),
+      lambda F, c, i, w: F.index(w, i, spec=(None, 0)),
+      when=lambda c, i, w: len(w.shape) == 2 and _row_list(i) and _is_identity(c),
+      example={"c": Picks((0, 1, 2, 3), 4), "i": Ints((6,), 4), "w": Floats((5, 4))}),
     R("rows_by_constant", REASSOCIATES, lambda F, c, w: c @ w,
       lambda F, c, w: F.index(w, c.builder.constant(_picks(c)), spec=(0,)),
       when=lambda c, w: _permutes(c), example={"c": Picks((2, 0, 0), 4), "w": Floats((4, 5))}),
-    R("columns_by_constant", REASSOCIATES, lambda F, w, c: w @ F.permute(c, dims=(1, 0)),
-      lambda F, w, c: F.index(w, c.builder.constant(_picks(c)), spec=(None, 0)),
-      when=lambda w, c: len(w.shape) == 2 and _permutes(c),
-      example={"w": Floats((5, 4)), "c": Picks((2, 0, 0), 4)}),
+    R("columns_by_constant", REASSOCIATES, lambda F, w, c: w @ c,
+      lambda F, w, c: F.index(w, c.builder.constant(_picks(c, by_columns=True)), spec=(None, 0)),
+      when=lambda w, c: len(w.shape) == 2 and _permutes(c, by_columns=True),
+      example={"w": Floats((5, 4)), "c": Picks((2, 0, 0), 4, turned=True)}),
     R("rows_by_one_hot", REASSOCIATES, lambda F, i, c, w, t: F.cast(i == c, dtype=t) @ w,
       lambda F, i, c, w, t: _selected(F, i, c, w), when=lambda i, c, w, t: t == w.dtype and _selects(i, c, w),
       example=_ONE_HOT),
