@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from timing import one_core, row
+from timing import WARM, one_core, row
 
 one_core()
 
@@ -29,7 +29,6 @@ import eager  # noqa: E402
 import graphc  # noqa: E402
 from eager import nn  # noqa: E402
 
-WARM = 8  # calls before the generated code is looked at
 _PART = re.compile(r"( *)# (.+)")
 
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+WARM = 8  # calls of each before any is counted
+
 
 def one_core() -> None:
     """Use one core and one thread. Call this before NumPy, JAX or PyTorch is imported."""
@@ -40,8 +42,7 @@ def interleaved(
     """
     repeats = {}
     for name, call in calls.items():
-        call()
-        took = min(_seconds(call, clock) for _ in range(3))  # the second may still prepare the third
+        took = min(_seconds(call, clock) for _ in range(WARM))  # the first calls may still prepare later ones
         repeats[name] = max(1, int(block / max(took, 1e-7)))
     samples: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):

@@ -11,25 +11,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 from eager.core.tensor import Tensor
 from graphc.capture.program import Program
 from graphc.capture.sources import Argument
-from graphc.compiling.signature import Call
 from graphc.execution.runner import Runner
 from graphc.lowering.machine import Machine, machine, seconds_of_program
-
-if TYPE_CHECKING:
-    from graphc.compiling.specializations import Specializations
 
 PATIENCE = 0.3  # seconds on NumPy, before which nothing is asked: the least that compiling takes
 MARGIN = 0.95  # XLA has to be faster by so much
 DOUBT = 20  # times the compilation: on NumPy, after which XLA is tried although it is not thought to be faster
 TIMED = 2  # first calls, which are timed
 NEVER = math.inf
-PAYS = 10  # times what a program takes to make: so much slower than eager, by a tenth, are calls at the worst
-MOST = 256  # signatures that are waited for
 
 FIRST = "numpy: has run for less than {seconds:.1f} s"
 CALLS = "numpy ({numpy:.3g} us a call): a call of XLA takes {least:.3g} us before it does anything"
@@ -39,46 +33,7 @@ LATER = (
 UNLIKELY = "numpy ({numpy:.3g} us a call, XLA about {xla:.3g})"
 MEASURED = "{chosen}: numpy takes {numpy:.3g} us, XLA {xla:.3g}, measured; compiled in {compile:.2g} s"
 UNKNOWN = "numpy: the program cannot be timed on other values than those of a call"
-EAGERLY = "eager for {count:,} more signatures, so far: a program for each would not have paid"
 ONLY_XLA = "jax: {why}"
-
-
-@final
-class Waiting:
-    """The signatures, beyond the first, that no program has been made for: calls with them run eagerly until they have
-    taken `PAYS` times as long as making one: it saves a part of an eager call only.
-
-    With batches of many sizes, of which each comes a few times, programs would never pay.
-    """
-
-    def __init__(self):
-        self._spent: dict[Any, float] = {}
-
-    def waits(self, signature: Any, known: Specializations) -> bool:
-        """Whether a call runs eagerly."""
-        if not len(known) or known.of(signature):
-            return False
-        latest = next(reversed([*known]))
-        cost = sum(latest.seconds.values()) + sum(latest.runner.forward.seconds.values())
-        if self._spent.get(signature, 0.0) < PAYS * cost:
-            return True
-        self._spent.pop(signature, None)
-        return False
-
-    def run(self, fn: Callable[..., Any], call: Call) -> Any:
-        """The result of a call by `fn` itself."""
-        start = time.perf_counter()
-        try:
-            return fn(*call.args, **call.kwargs)
-        finally:
-            if len(self._spent) >= MOST and call.signature not in self._spent:
-                self._spent.pop(next(iter(self._spent)), None)
-            self._spent[call.signature] = self._spent.get(call.signature, 0.0) + time.perf_counter() - start
-
-    def described(self) -> list[str]:
-        """What `explain` says."""
-        count = len(self._spent)
-        return [EAGERLY.format(count=count)] if count else []
 
 
 @final

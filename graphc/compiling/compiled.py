@@ -23,7 +23,7 @@ from graphc.capture.program import Program
 from graphc.capture.sources import Drawn
 from graphc.capture.state.lifting import LiftedPlaces
 from graphc.capture.tree import tensors_of
-from graphc.compiling.choice import Choice, Waiting
+from graphc.compiling.choice import Choice
 from graphc.compiling.disable import switch
 from graphc.compiling.dynamic_shapes import DynamicShapes, Family
 from graphc.compiling.explanation import CompiledExplanation, explanation
@@ -36,6 +36,7 @@ from graphc.compiling.sharded import Shardings
 from graphc.compiling.signature import Call, Signatures, difference
 from graphc.compiling.specializations import Specialization, Specializations
 from graphc.compiling.tracing import traced
+from graphc.compiling.waiting import Waiting
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
 from graphc.execution.target import Target
 from graphc.ir.graph import Graph
@@ -70,7 +71,7 @@ class Compiled(Generic[P, R_co]):
         self._writing = forking.renewed(threading.RLock())  # held while a program runs that changes something
         self._latest: Specialization | None = None
         self._fast_call: FastCall | None = None  # the short way to the latest, once it has run a second time
-        self._waiting = Waiting() if options.backend == AUTO else None
+        self._waiting = Waiting.of(options)
         self._log: list[str] = []  # why each program was made
         functools.update_wrapper(self, fn, updated=())
 

@@ -75,7 +75,7 @@ def compile(
     level, without  how much the optimizer does, and what it leaves out: see `graphc.optimize`
     dynamic       True: one trace for any size of the first dims of the arguments, as far as Python does not ask for
                   them (`if len(x) > 10` holds on one side, a loop over them for one size); None: from the second size
-                  on; False: a trace for each size
+                  on, and sizes beyond eight run eagerly until a program would have paid; False: a trace for each size
     max_retraces  how often `fn` may be traced after the first time; RetraceError, with the reason, beyond that
     backend       "jax"; "numpy": the optimized graph as straight-line NumPy, which takes milliseconds to make and runs
                   small programs faster; or "auto": NumPy until XLA has paid for its compilation (the last bits change

@@ -63,7 +63,7 @@ class DynamicShapes:
         """The families that a call with this signature may belong to."""
         if self._wanted is False:
             return []
-        found = self._classes.get(_class_of(signature))
+        found = self._classes.get(class_of(signature))
         return [] if found is None else found.families
 
     def batches(self, signature: Any, tensors: list[Tensor]) -> tuple[Sizes, dict[int, Dim]] | None:
@@ -73,7 +73,7 @@ class DynamicShapes:
         """
         if self._wanted is False:
             return None
-        key = _class_of(signature)
+        key = class_of(signature)
         known = self._classes.setdefault(key, ShapeClass())
         while len(self._classes) > MOST_CLASSES:
             del self._classes[next(iter(self._classes))]
@@ -98,7 +98,7 @@ class DynamicShapes:
 
     def add(self, signature: Any, symbolic: SymbolicProgram, specialization: Specialization) -> None:
         """Note what a trace with symbolic sizes has given: a family, unless it holds for one size only."""
-        known = self._classes[_class_of(signature)]
+        known = self._classes[class_of(signature)]
         sizes = symbolic.sizes
         if specialization.program.recorded.rules is not None:
             known.refused = RULES
@@ -110,7 +110,7 @@ class DynamicShapes:
 
     def refuse(self, signature: Any, error: BaseException) -> None:
         """No more traces with symbolic sizes for such calls."""
-        known = self._classes[_class_of(signature)]
+        known = self._classes[class_of(signature)]
         known.families.clear()
         known.refused = FAILED.format(error=f"{type(error).__name__}: {error}")
 
@@ -125,7 +125,7 @@ class DynamicShapes:
                 yield f"a graph for each size: {known.refused}"
 
 
-def _class_of(signature: Any) -> Any:
+def class_of(signature: Any) -> Any:
     """The signature without the sizes of first dims that may be symbolic."""
     found, tensor = list(signature), False
     for k, item in enumerate(signature):

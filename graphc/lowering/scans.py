@@ -1,7 +1,7 @@
 """Running sums, products and extremes under XLA on the CPU: in each of many blocks at once, then over the blocks.
 
 XLA adds in a tree there, and jumps through memory unless rows are long. Along the last axis blocks do not pay, unless
-what is computed of two numbers takes longer than to transpose them.
+what is computed of two numbers takes longer than to transpose them; sums are products with a triangle of ones.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from graphc.lowering.zeros import unsigned
@@ -22,6 +23,7 @@ LONG = 2**13  # elements, from which blocks pay
 SHORT = 2**7  # of them along the axis, up to which they do not
 WIDE = 2**5  # behind the axis, from which they do
 BLOCK = 2**6
+TRIANGLE = 2**5
 
 
 def along(
@@ -67,9 +69,40 @@ def _scanned(x: Any, combine: Callable[[Any, Any], Any]) -> Any:
     return jnp.moveaxis(within, 0, 2).reshape(outer, blocks * BLOCK, inner)[:, :count]
 
 
+def _by_products(x: Any, reverse: bool) -> Any:
+    """The running sums of floats along the last axis: a triangle of ones times parts, then those of the parts' sums."""
+    *lead, count = x.shape
+    ones = np.tri(TRIANGLE, dtype=x.dtype)
+    ones = ones if reverse else ones.T
+    parts = -(-count // TRIANGLE)
+    if parts == 1:
+        return jnp.matmul(x, ones[:count, :count], precision=lax.Precision.HIGHEST)
+    rest = parts * TRIANGLE - count
+    whole = jnp.pad(x, [*[(0, 0)] * len(lead), (0, rest)]) if rest else x
+    within = jnp.matmul(whole.reshape(-1, TRIANGLE), ones, precision=lax.Precision.HIGHEST)
+    within = within.reshape(*lead, parts, TRIANGLE)
+    sums = _by_products(within[..., 0 if reverse else -1], reverse)
+    before = [*[(0, 0)] * len(lead), (0, 1) if reverse else (1, 0)]
+    sums = jnp.pad(sums[..., 1:] if reverse else sums[..., :-1], before)
+    return (within + sums[..., None]).reshape(*lead, -1)[..., :count]
+
+
+def _sums_of_rows(x: Any, axis: int, reverse: bool) -> Any:
+    """`lax.cumsum` along the last axis, in a third of its time; and it, where 0 * inf would be among the products."""
+    fast = _by_products(x, reverse)
+    finite = jnp.isfinite(fast[..., 0 if reverse else -1]).all()  # what is not reaches the last sum
+    return lax.cond(finite, lambda: fast, lambda: lax.cumsum(x, axis=axis, reverse=reverse))
+
+
 def cumsum(x: Any, axis: int, reverse: bool) -> Any:
     x = x.astype(accumulation_dtype(x.dtype))
-    return unsigned(along(x, axis, lax.add, lax.cumsum, reverse)) if x.ndim else lax.cumsum(x, axis, reverse=reverse)
+    if not x.ndim:
+        return lax.cumsum(x, axis, reverse=reverse)
+    if x.size >= LONG and axis % x.ndim == x.ndim - 1 and x.dtype in ("float32", "float64"):
+        by_rows = functools.partial(_sums_of_rows, axis=x.ndim - 1, reverse=reverse)
+        other = functools.partial(lax.cumsum, axis=x.ndim - 1, reverse=reverse)
+        return unsigned(lax.platform_dependent(x, cpu=by_rows, default=other))
+    return unsigned(along(x, axis, lax.add, lax.cumsum, reverse))
 
 
 def cumprod(x: Any, axis: int) -> Any:

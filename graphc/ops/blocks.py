@@ -177,3 +177,50 @@ def erf(x: np.ndarray) -> np.ndarray:
 
         return scipy.special.erf(x)
     return in_blocks(_erf, FLOAT32, FLOAT32, x, size=2**15)
+
+
+# --- the inverse of the error function
+
+_NEAR = 5.0  # of -log(1 - x^2): |x| < 0.997
+# erfinv(x) / x as a polynomial in -log(1 - x^2) - 2.5, through the Chebyshev nodes up to there
+_INVERSE = tuple(
+    np.array(c, FLOAT32)
+    for c in (
+        1.5014094114303589, 0.24664027988910675, -0.004177392926067114, -0.0012527264188975096, 0.00021834939252585173,
+        -4.972419901605463e-06, -3.4639851946849376e-06, 4.681313612309168e-07, 2.333596782477798e-08,
+        -8.931926309685423e-09,
+    )
+)  # fmt: skip
+
+
+def _erfinv(x: np.ndarray, out: np.ndarray) -> None:
+    w = np.subtract(1, x)
+    w *= np.add(1, x)
+    np.log(w, w)
+    np.negative(w, w)
+    far = ~(w < _NEAR)  # nan, too
+    w -= np.float32(_NEAR / 2)
+    np.multiply(w, _INVERSE[-1], out)
+    for c in _INVERSE[-2:0:-1]:
+        np.add(out, c, out)
+        np.multiply(out, w, out)
+    np.add(out, _INVERSE[0], out)
+    np.multiply(out, x, out)
+    if far.any():
+        out[far] = _scipy_erfinv(x[far])
+
+
+def _scipy_erfinv(x: np.ndarray) -> np.ndarray:
+    import scipy.special
+
+    return np.copysign(scipy.special.erfinv(x), x)  # SciPy loses the sign of zero
+
+
+def erfinv(x: np.ndarray) -> np.ndarray:
+    """The inverse of the error function; of many float32 numbers to 3 ULP, as SciPy has it, in a quarter of its time.
+
+    The kind of approximation is that of M. Giles, "Approximating the erfinv function" (2010).
+    """
+    if x.dtype != FLOAT32 or x.size <= _FEW:
+        return _scipy_erfinv(x)
+    return in_blocks(_erfinv, FLOAT32, FLOAT32, x, size=2**15)

@@ -436,12 +436,12 @@ stop_gradient = op(
     parts=parts.POINTWISE,
     impl=lambda xp, x: x,
     rule=same,
-    traits=Trait.VIEW | Trait.IDEMPOTENT | MOVES,
+    traits=Trait.VIEW | Trait.IDEMPOTENT | MOVES | Trait.IDENTITY,
     lens=Lens(lambda F, whole, part: part),
     label="Detach",
     ref=itself,
 )
 clone = op("clone", "input", parts=parts.POINTWISE,
-           impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR | MOVES, ref=itself,
+           impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR | MOVES | Trait.IDENTITY, ref=itself,
            lifting=lambda N, x: x,
            vjp=dict(input=lambda F, g: g))  # fmt: skip

@@ -49,6 +49,7 @@ class Trait(enum.Flag):
     LITERAL = enum.auto()  # holds numbers among its parameters
     COMMUNICATES = enum.auto()  # waits for other processes, which do the same in the same order
     BITS = enum.auto()  # what it computes depends on how its operands are represented: on the sign of nan, on bytes
+    IDENTITY = enum.auto()  # the value of its operand, bit for bit: only memory and gradients tell them apart
     BRANCHES = enum.auto()  # of `MANY` floats, XLA's program asks first which way to take: it is no part of a loop
 
 

@@ -216,10 +216,6 @@ def _normal(method: str, x: Any) -> Any:
     return _each(getattr(NormalDist(), method))(x)
 
 
-def _np_erfinv(x: np.ndarray) -> np.ndarray:
-    return np.copysign(_scipy().erfinv(x), x)  # SciPy loses the sign of zero
-
-
 def _log_ndtr_vjp(F: Any, g: Any, input: Any) -> Any:
     # the density over the distribution function, both without their exp(-x^2/2) on the left
     left = input < 1
@@ -233,7 +229,7 @@ erfc = op("erfc", "input", doc="1 - erf(input).",
           cpu_name="erfc_vml_cpu",
           vjp=dict(input=lambda F, g, input: g * (-TWO_OVER_SQRT_PI * F.exp(-(input * input)))))  # fmt: skip
 erfinv = op("erfinv", "input", doc="The inverse of the error function.",
-            impl="special.erfinv", numpy=_np_erfinv, rule=pointwise_float, traits=ORDERS,
+            impl="special.erfinv", numpy=blocks.erfinv, rule=pointwise_float, traits=ORDERS,
             cpu_name="erfinv_vml_cpu",
             domain=(-0.8, 0.8), ref=lambda y: _normal("inv_cdf", (y + 1) / 2) * 0.5**0.5,
             vjp=dict(input=lambda F, g, r: g * (1 / TWO_OVER_SQRT_PI * F.exp(r * r))))  # fmt: skip

@@ -22,7 +22,6 @@ FEW = 4  # tensors: fewer are not worth a pack
 LARGE = 1 << 15  # elements of a tensor that takes longer to move than to hand over
 DEEPEST = 64  # operations of an expression, from the new value down; what is below is laid side by side as it is
 
-_IDENTITY = Trait.VIEW | Trait.MOVES | Trait.IDEMPOTENT  # shows each element where it is
 _RESHAPE, _SLICE = OPS["reshape"], OPS["slice"]
 _T = TypeVar("_T")
 _Ids = tuple[int, ...]
@@ -96,7 +95,7 @@ class _Expressions:
         self._copied: dict[int, int] = {}  # what only hands an array on -> what it is given
         known: dict[Hashable, int] = {}
         for id, node in graph.nodes.items():
-            if id not in self.given and node.op.traits & _IDENTITY == _IDENTITY and len(node.inputs) == 1:
+            if id not in self.given and node.op.traits & Trait.IDENTITY:
                 self._copied[id] = self._copied.get(node.inputs[0], node.inputs[0])
             self.colours[id] = known.setdefault(self._form(id, node), len(known))
 

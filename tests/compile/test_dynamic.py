@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -302,7 +303,7 @@ def test_conditions_of_many_kinds_end_in_a_graph_for_each_size():
         x = torch.ones(k, 2)
         assert_same(x * 2 if k % 64 == 3 else x + k, compiled(x))
     assert runs() <= 2
-    compiled = graphc.compile(lambda x: x * [*range(100)].index(x.shape[0]))
+    compiled = graphc.compile(lambda x: x * [*range(100)].index(x.shape[0]), dynamic=True)
     for k in range(2, 20):
         assert_same(torch.ones(k, 2) * k, compiled(torch.ones(k, 2)))
     assert "a graph for each size: there are 8 graphs" in compiled.explain() or "plain number" in compiled.explain()
@@ -388,3 +389,58 @@ def test_a_graph_for_any_size_of_one_argument_is_not_one_for_other_sizes_of_anot
             except RuntimeError as error:
                 outcomes.append(str(error))
         assert outcomes[0] == outcomes[1]
+
+
+def test_many_batch_sizes_run_eagerly_beyond_the_first_eight():
+    torch.manual_seed(0)
+    models = [torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)]
+    models[1].load_state_dict(models[0].state_dict())
+
+    def steps(model: torch.nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+        def step(x: torch.Tensor) -> torch.Tensor:
+            optimizer.zero_grad()
+            loss = (model(x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    plain, compiled = steps(models[0]), graphc.compile(steps(models[1]))
+    for k in [*range(2, 14), *range(13, 1, -1)]:  # eager and compiled calls take turns with the state
+        x = torch.linspace(-1, 1, 3 * k).reshape(k, 3)
+        assert_same(plain(x), compiled(x))
+    found = compiled.explain()
+    assert "eager for 4 more signatures" in found
+    assert len(found.programs) == 9  # two for the size of the first step, which finds no momentum
+
+
+def test_sizes_that_take_long_get_their_programs(monkeypatch):
+    def slow(x: torch.Tensor) -> torch.Tensor:
+        return x.sin().sum()
+
+    compiled = graphc.compile(slow)
+    for k in range(2, 13):
+        compiled(torch.ones(k, 2))
+    assert len(compiled.explain().programs) == 8
+    monkeypatch.setattr(compiled._waiting, "_pays", 0)
+    for k in range(2, 13):
+        assert_same(slow(torch.ones(k, 2)), compiled(torch.ones(k, 2)))
+    assert len(compiled.explain().programs) == 11
+
+
+@pytest.mark.parametrize("options", [{"dynamic": True}, {"dynamic": False}, {"strict": True}, {"max_retraces": 20}])
+def test_who_says_how_to_compile_gets_a_program_for_each_size(options):
+    compiled = graphc.compile(lambda x: x + 1, **options)
+    for k in range(2, 13):
+        compiled(torch.ones(k))
+    assert len(compiled.explain().programs) == 11
+
+
+def test_programs_that_differ_in_more_than_a_batch_size_are_not_counted_together():
+    compiled = graphc.compile(lambda x: x + 1)
+    for k in range(2, 13):
+        compiled(torch.ones(2, k))
+    assert len(compiled.explain().programs) == 11

@@ -88,3 +88,20 @@ def test_scans_in_blocks(name: str, reverse: bool, rng: np.random.Generator) -> 
             found = jax.jit(lambda x, axis=axis: scans.along(x, axis, combine, other, reverse))(x)
         expected = np.flip(plain(np.flip(x, axis), axis), axis) if reverse else plain(x, axis)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("shape", "dtype"), [((2 * scans.LONG + 7,), "float32"), ((300, scans.TRIANGLE), "float64")])
+def test_running_sums_by_products(shape: tuple[int, ...], dtype: str, reverse: bool, rng: np.random.Generator) -> None:
+    running = jax.jit(lambda x: scans.cumsum(x, x.ndim - 1, reverse))
+    x = rng.standard_normal(shape).astype(dtype)
+    spoilt = x.copy()
+    spoilt.flat[[x.size // 3, x.size // 2, 2]] = np.inf, -np.inf, np.nan
+    for given in (x, spoilt, np.abs(x) * np.finfo(dtype).max / 100):
+        with jax.enable_x64(True):
+            found = running(given)
+        assert found.dtype == dtype
+        with np.errstate(all="ignore"):
+            expected = np.flip(np.flip(given, -1).cumsum(-1), -1) if reverse else given.cumsum(-1)
+        scale = np.abs(np.where(np.isfinite(expected), expected, 0)).max()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=200 * np.finfo(dtype).eps * scale)

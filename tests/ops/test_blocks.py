@@ -66,3 +66,15 @@ def test_erf(rng: np.random.Generator) -> None:
     off = np.abs(found - exact) / np.spacing(np.abs(exact.astype(np.float32)))
     assert np.nanmax(off) < 4  # 2.5, and what another machine's tanh may add
     assert (found[abs(x) > 5] == np.sign(x[abs(x) > 5])).all()
+
+
+def test_erfinv(rng: np.random.Generator) -> None:
+    special = [0.0, -0.0, 1.0, -1.0, 2.0, np.nan, np.inf, 1e-40, 0.9966, 0.9967]
+    near_one = 1 - np.exp(-rng.uniform(0, 16, 9000))
+    x = np.concatenate([rng.uniform(-1, 1, 9000), near_one, special]).astype(np.float32)
+    exact, found = scipy.special.erfinv(x.astype(np.float64)), blocks.erfinv(x)
+    same(found[~np.isfinite(exact)], exact[~np.isfinite(exact)].astype(np.float32))
+    np.testing.assert_array_equal(np.signbit(found)[x == x], np.signbit(x)[x == x])
+    usual = np.isfinite(exact) & (abs(exact) > 1e-37)
+    off = np.abs(found - exact)[usual] / np.spacing(np.abs(exact[usual].astype(np.float32)))
+    assert off.max() < 4  # 2.8, and what another machine's logarithm may add

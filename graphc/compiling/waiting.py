@@ -1,0 +1,74 @@
+"""Calls that run eagerly because a program for their signature would not pay: batches of many sizes, say.
+
+What would be saved is not known, but what has been spent is: a signature gets its program when its eager calls have
+taken as long as making programs takes, or some times as long. So the total is never far from that of the better way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, final
+
+from graphc.compiling.dynamic_shapes import class_of
+from graphc.compiling.options import AUTO, Options
+from graphc.compiling.signature import Call
+from graphc.compiling.specializations import Specializations
+
+SIZES = 8  # of first dims that get a program at once
+PAYS = 10  # times what a program takes to make: so much slower than eager, by a tenth, are calls at the worst
+MOST = 256  # signatures that are waited for
+EAGERLY = "eager for {count:,} more signatures, so far: a program for each would not have paid"
+
+
+@final
+class Waiting:
+    """The signatures that no program has been made for.
+
+    at_once  of so many signatures of a kind programs are made at their first call
+    pays     how often what a program takes to make is spent on eager calls before
+    """
+
+    def __init__(self, at_once: int, pays: float, kind: Callable[[Any], Any]):
+        self._at_once, self._pays, self._kind = at_once, pays, kind
+        self._spent: dict[Any, float] = {}
+
+    @classmethod
+    def of(cls, options: Options) -> Waiting | None:
+        """Under `backend="auto"` from the second signature on. Else from the ninth on of those that differ in the
+        sizes of first dims only, unless an option says how, or how often, to compile: who compiles wants programs.
+        """
+        if options.backend == AUTO:
+            return cls(1, PAYS, lambda signature: None)
+        free = not options.settings.strict and options == Options(settings=options.settings)
+        return cls(SIZES, 1, class_of) if free else None
+
+    def waits(self, signature: Any, known: Specializations) -> bool:
+        """Whether a call runs eagerly."""
+        if known.of(signature) or len(known.signatures) < self._at_once:
+            return False
+        spent = self._spent.get(signature)
+        if spent is None:
+            kind = self._kind(signature)
+            return sum(self._kind(other) == kind for other in known.signatures) >= self._at_once
+        *_, latest = known
+        cost = sum(latest.seconds.values()) + sum(latest.runner.forward.seconds.values())
+        if spent < self._pays * cost:
+            return True
+        del self._spent[signature]
+        return False
+
+    def run(self, fn: Callable[..., Any], call: Call) -> Any:
+        """The result of a call by `fn` itself."""
+        start = time.perf_counter()
+        try:
+            return fn(*call.args, **call.kwargs)
+        finally:
+            if len(self._spent) >= MOST and call.signature not in self._spent:
+                self._spent.pop(next(iter(self._spent)), None)
+            self._spent[call.signature] = self._spent.get(call.signature, 0.0) + time.perf_counter() - start
+
+    def described(self) -> list[str]:
+        """What `explain` says."""
+        count = len(self._spent)
+        return [EAGERLY.format(count=count)] if count else []
