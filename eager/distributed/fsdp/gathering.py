@@ -17,10 +17,6 @@ from eager.distributed.tensor.dtensor import DTensor, available, distributed, is
 from eager.distributed.tensor.placements import Partial, Placement, Replicate, Shard
 from eager.nn import Module
 
-TRACED = (
-    "fully_shard: between processes modules compute op by op. Remedy: DistributedDataParallel, or one process that has "
-    "all devices"
-)
 LOWERED = "fully_shard: mp_policy is of eager mode. Remedy: torch.autocast, which lowers precision in compiled programs"
 
 
@@ -57,7 +53,8 @@ class Gathering:
             self._plain.append(False)
             self._depth += 1
             return None
-        if self._policy.param_dtype is not None and not current_interpreter().immediate:
+        traced = not current_interpreter().immediate
+        if self._policy.param_dtype is not None and traced and self._mesh._numbers is None:
             raise NotImplementedError(LOWERED)
         given: Any = (args, kwargs)
         if self._policy.cast_forward_inputs and self._policy.param_dtype is not None:
@@ -65,11 +62,9 @@ class Gathering:
         split = Splitting(self._mesh)
         if self._mesh._numbers is None:
             given = tree_map(split, given)
-        elif not current_interpreter().immediate:
-            raise NotImplementedError(TRACED)
         self._plain.append(split.met)
         self._depth += 1
-        if self._depth == 1 and current_interpreter().immediate:  # a compiled program gathers by itself
+        if self._depth == 1 and (self._mesh._numbers is not None or not traced):  # else the program gathers by itself
             self._gather()
         return given
 

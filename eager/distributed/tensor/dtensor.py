@@ -103,15 +103,16 @@ class DTensor(Tensor, metaclass=_Kind):
     @property
     def placements(self) -> tuple[Placement, ...]:
         """How it lies on each dim of its mesh. CaptureError, a RuntimeError, in a trace, where that is not known."""
-        if not is_placed(self):
+        dims = self._d.dims if is_placed(self) else current_interpreter().lies(self)
+        if dims is None:
             raise self._d.error(UNKNOWN, "placements, or to_local()")
-        return self.device.mesh._placements(self._d.dims)
+        return self.device.mesh._placements(dims)
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """The part of the first device of this process, as a plain tensor. Gradients flow back to it, of several
         processes as `grad_placements` say. In a trace: see `placements`."""
         part: Tensor = self
-        if self.device_mesh._numbers is not None and is_placed(self):
+        if self.device_mesh._numbers is not None:
             return part_of(self, grad_placements)
         for placement, count in zip(self.placements, self.device_mesh.shape, strict=True):
             if isinstance(placement, Shard):
@@ -122,7 +123,7 @@ class DTensor(Tensor, metaclass=_Kind):
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """The whole, as a plain tensor. Gradients flow back, of several processes as `grad_placements` say."""
-        if self.device_mesh._numbers is not None and is_placed(self):
+        if self.device_mesh._numbers is not None:
             return part_of(_laid(self, self.device_mesh, (Replicate(),) * self.device_mesh.ndim), grad_placements)
         return transferred(self, _plain_device(self.device_mesh))
 
@@ -234,6 +235,8 @@ def distributed(whole: Any, mesh: DeviceMesh, placements: tuple[Placement, ...])
     """A plain tensor on the mesh, with its history; of a DTensor the same values, laid so on the axes of `mesh`."""
     if one_device.get():
         return whole
+    if not is_distributed(whole) and not current_interpreter().immediate and mesh._numbers is not None:
+        whole = joined(whole, mesh, (Replicate(),) * mesh.ndim)
     if is_distributed(whole) or not current_interpreter().immediate:
         return _laid(whole, mesh, placements)
     return _laid(transferred(whole, _checked_place(mesh)), mesh, placements)
