@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 from jax import lax
 from jax.sharding import PartitionSpec
 
 from graphc.errors import GraphError
 from graphc.lowering.collectives import over
+from graphc.ops.local import terms
 
 NO_MESH = "a program with to_local and from_local runs on a mesh of processes: compile it where they are"
 
@@ -45,10 +47,10 @@ def _spec(dims: Sequence[tuple[str, ...]]) -> PartitionSpec:
 
 def from_local(x: Any, mesh: Any, dims: Sequence[Any]) -> Any:
     """Inside of a `local_map`, which makes the whole: the terms are summed here."""
-    for how in ("sum", "avg"):
-        axes = tuple(axis for axis, wanted in zip(mesh[0], dims, strict=True) if wanted == how)
-        if axes:
-            x = lax.psum(x, axes) if how == "sum" else lax.pmean(x, axes)
+    for k, how, dim in terms(dims):
+        axis = mesh[0][k]
+        x = lax.psum(x, axis) if dim < 0 else lax.psum_scatter(x, axis, scatter_dimension=dim, tiled=True)
+        x = x / np.array(mesh[1][k], x.dtype) if how == "avg" else x
     return x
 
 

@@ -4,7 +4,8 @@
 each process for itself, until a `from_local`; `local_map` is such a part of a program, once it is lowered.
 
 mesh  (names, sizes, ranks): the axes of the mesh, their lengths, and the numbers of its processes in row-major order
-dims  for each axis the dim that is split over it, -1 for none; or "sum" or "avg", if the processes have terms of one
+dims  for each axis the dim that is split over it, -1 for none; if the processes have terms of a whole, what these are
+      reduced by and the dim along which the whole is then split, ("avg", 0)
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ from graphc.ops.spec import Op, Rule, Trait, op
 ALONE = (("data",), (1,), (0,))
 NOT_DIVIDED = "{op}: a dim of {length} elements cannot be split evenly over {count} processes"
 Dims = Sequence[Any]
+
+
+def terms(dims: Dims) -> list[tuple[int, str, int]]:
+    """(number of the axis, "sum" or "avg", the dim of the whole that is split) of the axes along which there are terms."""
+    return [(k, *how) for k, how in enumerate(dims) if isinstance(how, tuple)]
 
 
 def splits(dims: Dims, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
@@ -74,10 +80,9 @@ def _joined(x: np.ndarray, mesh: Any, dims: Dims) -> np.ndarray:
         return x.copy()
     parts = _transport().run("all_gather", x, {"ranks": mesh[2]})
     parts = parts.reshape(*mesh[1], *x.shape)
-    for k, how in enumerate(dims):  # the first of copies, and the sum of terms, is what all have
-        if how in ("sum", "avg"):
-            terms = parts.sum(k, keepdims=True) / (mesh[1][k] if how == "avg" else 1)
-            parts = np.broadcast_to(terms.astype(x.dtype), parts.shape)
+    for k, how, _ in terms(dims):  # the first of copies, and the sum of terms, is what all have
+        total = parts.sum(k, keepdims=True) / (mesh[1][k] if how == "avg" else 1)
+        parts = np.broadcast_to(total.astype(x.dtype), parts.shape)
     shape = [n * count for n, count in zip(x.shape, _counts(mesh, dims, x.ndim), strict=True)]
     found = np.empty(shape, x.dtype)
     for rank, part in reversed([*zip(mesh[2], parts.reshape(-1, *x.shape), strict=True)]):
@@ -92,8 +97,8 @@ def _transport() -> Any:
 
 
 def _back_to_parts(F: Any, g: Any, mesh: Any, dims: Dims) -> Any:
-    found = F.to_local(g, mesh=mesh, dims=tuple(-1 if isinstance(how, str) else how for how in dims))
-    count = math.prod(n for n, how in zip(mesh[1], dims, strict=True) if how == "avg")
+    found = F.to_local(g, mesh=mesh, dims=tuple(-1 if isinstance(how, tuple) else how for how in dims))
+    count = math.prod(mesh[1][k] for k, how, _ in terms(dims) if how == "avg")
     return found if count == 1 else found / count
 
 
@@ -102,7 +107,7 @@ to_local = op(
     rule=Rule(_part), ref=lambda x, **_: itself(x), samples=(Sample((4, 3), mesh=ALONE, dims=(0,)),),
     traits=Trait.IMPURE | Trait.MOVES,
     vjp=dict(x=lambda F, g, mesh, dims, gradients: F.from_local(g, mesh=mesh, dims=gradients or dims)),
-    doc="The part of a process, as its own value. gradients: what the `dims` of the gradient are; (): those of the part.",
+    doc="The part of a process, as its own value. gradients: the `dims` of the gradient; (): those of the part.",
 )  # fmt: skip
 from_local = op(
     "from_local", "x", params={"mesh": ALONE, "dims": (-1,)}, impl=lambda xp, x, **_: x, numpy=_joined,
@@ -120,6 +125,6 @@ local_map = op(
     "local_map", "*operands", results=None, traits=Trait.STRUCTURED, rule=Rule(_mapped),
     params={"body": None, "axes": (), "ranks": (), "given": (), "returned": (), "results": ()},
     impl=lambda xp, *operands, body, **_: body(*operands), ref=lambda *operands, body, **_: body(*operands),
-    doc="What `body` makes, in each of the processes `ranks` along the `axes`, of its parts of the operands: `given` and `returned` say "
-        "for each dim the axes that it is split over; `results` are the shapes and dtypes of the wholes.",
+    doc="What `body` makes, in each of the processes `ranks` along the `axes`, of its parts of the operands. `given` and "
+        "`returned` say for each dim the axes that it is split over; `results` are shapes and dtypes of the wholes.",
 )  # fmt: skip

@@ -162,6 +162,7 @@ def _spec(node: Node, ndim: int) -> Spec:
     """The axes that each dim of the whole is split over, of a `to_local` or `from_local`."""
     found: list[list[str]] = [[] for _ in range(ndim)]
     for axis, how in zip(node.params["mesh"][0], node.params["dims"], strict=True):
-        if isinstance(how, int) and how >= 0:
-            found[how].append(axis)
+        dim = how[1] if isinstance(how, tuple) else how
+        if dim >= 0:
+            found[dim].append(axis)
     return tuple(map(tuple, found))

@@ -14,6 +14,7 @@ from eager.core.pytree import tree_map
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
 from eager.distributed.tensor.dtensor import DTensor, available, distributed, is_distributed, place
+from eager.distributed.tensor.local import averaged
 from eager.distributed.tensor.placements import Partial, Placement, Replicate, Shard
 from eager.nn import Module
 
@@ -116,7 +117,10 @@ def gathered(parameter: Any, mesh: DeviceMesh) -> Any:
     left = [p for p, own in zip(parameter.placements, over, strict=True) if not own]
     whole = [Replicate() if own else p for p, own in zip(parameter.placements, over, strict=True)]
     terms = [Partial("avg") if own else p for p, own in zip(parameter.placements, over, strict=True)]
-    part = parameter.redistribute(lies, whole).to_local(grad_placements=terms)
+    if current_interpreter().immediate:
+        part = parameter.redistribute(lies, whole).to_local(grad_placements=terms)
+    else:
+        part = averaged(parameter, over)
     if all(over):
         return part
     others = lies[tuple(name for name, own in zip(lies._axes, over, strict=True) if not own)]

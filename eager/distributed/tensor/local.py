@@ -101,7 +101,20 @@ def _joined(
 
 def _numbered(placements: Sequence[Any]) -> tuple[Any, ...]:
     """Placements as the ops `to_local` and `from_local` take them."""
-    return tuple(p.reduce_op if isinstance(p, Partial) else p.dim if isinstance(p, Shard) else -1 for p in placements)
+    return tuple(
+        (p.reduce_op, -1) if isinstance(p, Partial) else p.dim if isinstance(p, Shard) else -1 for p in placements
+    )
+
+
+def averaged(tensor: Any, over: Sequence[bool]) -> Tensor:
+    """`part_of` in a program, of a tensor that is gathered along the axes of its mesh that are `over`, and whose
+    gradients are averaged along these: each process gets its part of the mean."""
+    mesh, lie = tensor.device.mesh, _numbered(tensor.placements)
+    rest = [how for how, own in zip(lie, over, strict=True) if not own]
+    gathered = tuple(-1 if own else how for how, own in zip(lie, over, strict=True))
+    # of a dim that others split, too, the parts would come in another order
+    back = tuple(("avg", -1 if how in rest else how) if own else how for how, own in zip(lie, over, strict=True))
+    return E.to_local(tensor, mesh=mesh._description, dims=gathered, gradients=back)
 
 
 def _count(axes: Sequence[str], sizes: dict[str, int]) -> int:
