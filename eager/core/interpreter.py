@@ -42,6 +42,10 @@ class Interpreter:
         """The device of `tensor`, which is traced."""
         return CPU
 
+    def separates(self, mesh: Any) -> bool:
+        """Whether plain tensors are each process's own, of those of `mesh`; else they are wholes that all have."""
+        return True
+
     def lies(self, tensor: Any) -> Any:
         """How `tensor`, which is traced, lies on its mesh: the axes of each dim. None where that is not known yet."""
 

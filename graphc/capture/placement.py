@@ -71,10 +71,15 @@ class Placement:
     def where(self, tensor: Tensor) -> device:
         """The device of a traced tensor: between processes it may be this one's own."""
         where = self.device
-        if where.mesh is None or where.mesh._numbers is None or alike.get():
+        if where.mesh is None or not self.separates(where.mesh):
             return where
         mesh = self._mesh_of(tensor)
         return device_of_mesh(mesh) if isinstance(mesh, DeviceMesh) else CPU
+
+    @staticmethod
+    def separates(mesh: DeviceMesh) -> bool:
+        """See `Interpreter`."""
+        return mesh._numbers is not None and not alike.get()
 
     def lies(self, tensor: Tensor) -> Any:
         """See `Interpreter`: between processes it is known of inputs, and of what has been laid on purpose."""
@@ -94,7 +99,7 @@ class Placement:
             self._met.append(described(params["mesh"]))
             return
         where = self.device
-        if where.mesh is None or where.mesh._numbers is None or alike.get() or implicit_replication.get():
+        if where.mesh is None or not self.separates(where.mesh) or implicit_replication.get():
             return
         found = [(self._mesh_of(t), math.prod(t._d.shape)) for t in tensors if isinstance(t, Tensor)]
         if any(isinstance(m, DeviceMesh) for m, _ in found) and any(m is PLAIN and n > 1 for m, n in found):

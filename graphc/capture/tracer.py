@@ -66,7 +66,7 @@ LOOPS: dict[str, Callable[..., Any]] = {}  # made of tracers: `graphc.capture.tr
     "autograd.grads": "get_grad set_grad",
     "autograd.hooks": "hook hook_after",
     "numbers": "tensor_of",
-    "placement": "lies moved where",
+    "placement": "lies moved separates where",
     "scopes": "inside",
 })  # fmt: skip
 class Tracer(Interpreter):

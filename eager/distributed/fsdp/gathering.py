@@ -55,17 +55,18 @@ class Gathering:
             self._depth += 1
             return None
         traced = not current_interpreter().immediate
-        if self._policy.param_dtype is not None and traced and self._mesh._numbers is None:
+        separate = self._mesh._numbers is not None and current_interpreter().separates(self._mesh)
+        if self._policy.param_dtype is not None and traced and not separate:
             raise NotImplementedError(LOWERED)
         given: Any = (args, kwargs)
         if self._policy.cast_forward_inputs and self._policy.param_dtype is not None:
             given = tree_map(_as(self._policy.param_dtype), given)
         split = Splitting(self._mesh)
-        if self._mesh._numbers is None:
+        if not separate:
             given = tree_map(split, given)
         self._plain.append(split.met)
         self._depth += 1
-        if self._depth == 1 and (self._mesh._numbers is not None or not traced):  # else the program gathers by itself
+        if self._depth == 1 and (separate or not traced):  # else the program gathers by itself
             self._gather()
         return given
 

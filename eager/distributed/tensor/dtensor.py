@@ -235,9 +235,10 @@ def distributed(whole: Any, mesh: DeviceMesh, placements: tuple[Placement, ...])
     """A plain tensor on the mesh, with its history; of a DTensor the same values, laid so on the axes of `mesh`."""
     if one_device.get():
         return whole
-    if not is_distributed(whole) and not current_interpreter().immediate and mesh._numbers is not None:
+    traced = not current_interpreter().immediate
+    if traced and not is_distributed(whole) and current_interpreter().separates(mesh):
         whole = joined(whole, mesh, (Replicate(),) * mesh.ndim)
-    if is_distributed(whole) or not current_interpreter().immediate:
+    if is_distributed(whole) or traced:
         return _laid(whole, mesh, placements)
     return _laid(transferred(whole, _checked_place(mesh)), mesh, placements)
 
