@@ -14,7 +14,7 @@ from eager.core.devices import CPU
 from eager.core.interpreter import IMMEDIATE, interpreting
 from eager.core.placed import Placed, is_placed
 from eager.core.tensor import Tensor
-from eager.engine.crossing import transferred
+from eager.engine.crossing import crossings, transferred
 from eager.engine.language import E
 from graphc.capture.flow.bodies import with_rules
 from graphc.capture.program import Program
@@ -73,7 +73,9 @@ class Gradients:
             # which inputs are read depends on the results that gradients arrive at; and none are freed by a walk from
             # one result: others may follow from the rest
             saved = [self, residuals, [], Inputs(kept)]
-        owner = tape.new_node(COMPILED, saved, *parents)
+        if self._lie:
+            crossings[:] = [True]
+        owner = tape.new_node(COMPILED if self._lie is None else ACROSS, saved, *parents)
         for t, node in zip(live, tape.output_nodes(owner, len(live), freed=True), strict=True):
             t._n = node
         return owner
@@ -239,5 +241,6 @@ def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
 
 
 COMPILED = tape.Backward(_backward, "CompiledBackward", on_tensors=_on_tensors)
+ACROSS = tape.Backward(_backward, "CompiledBackward", on_tensors=_on_tensors, crosses=True)
 BROKEN = tape.Backward(_broken, "CompiledBackward", on_tensors=_broken)
 ENDED = tape.END.renamed("CompiledBackward")

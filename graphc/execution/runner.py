@@ -228,7 +228,7 @@ class Runner:
     def _lower_both(self, parts: Split) -> tuple[Any, Any]:
         """The programs of a forward and a backward part."""
         settled = self._prechecks(parts.forward).settled
-        forward = self._lower(parts.forward, self._layout(parts.forward), settled=settled)
+        forward = self.forward = self._lower(parts.forward, self._layout(parts.forward), settled=settled)
         backend = "numpy" if forward.on_host else "jax"  # not NumPy's kernels on arrays of JAX
         self._target = self._target._replace(backend=backend)
         return forward, self._lower_backward(parts)
