@@ -16,6 +16,7 @@ from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import ITEM
 from graphc.ops import OPS, Trait
 from graphc.ops.dtypes import is_inexact
+from graphc.ops.parts import ROWS
 from graphc.ops.spec import MANY
 
 _MATMUL = OPS["matmul"]
@@ -130,7 +131,7 @@ class Units:
             seen.add(i)
             if i in self._needed:
                 reads[i] = None
-                if node.op.pointwise and not _branches(node) and not _flattened(self._nodes[i], self._nodes):
+                if _in_place(node) and not _branches(node) and not _flattened(self._nodes[i], self._nodes):
                     over.add(i)
             else:
                 stack.extend(reversed(self._nodes[i].inputs))
@@ -146,7 +147,7 @@ class Units:
             reads[source] = None
         parts = [i for i in self._users[id] if i in self._needed] if node.op.several else [id]
         writes = tuple([(i, size_of(self._nodes[i].results)) for i in parts])
-        self.units[id] = Unit(id, tuple(reads), writes, scratch_of(node, self._inside), frozenset(over))
+        self.units[id] = Unit(id, tuple(reads), writes, scratch_of(node, self._nodes, self._inside), frozenset(over))
 
 
 def shows_all(node: Node, nodes: Mapping[int, Node]) -> bool:
@@ -178,6 +179,11 @@ def is_product(node: Node) -> bool:
     """Whether `node` is a product of matrices, that slides no windows."""
     product = bool(node.op.traits & Trait.CONTRACTS) or node.op.flops is _MATMUL.flops
     return product and not node.op.traits & Trait.PADS
+
+
+def _in_place(node: Node) -> bool:
+    """Whether XLA may write the result over an operand: also where it asks whole rows first, as a softmax does."""
+    return node.op.pointwise or (node.op.parts is ROWS and not node.op.moves and "reverse" not in node.op.params)
 
 
 def _updates(node: Node, nodes: Mapping[int, Node]) -> bool:
