@@ -157,9 +157,13 @@ def _device(kind: str, index: int) -> device:
     return device(kind, index)
 
 
-@functools.cache
 def device_of_mesh(mesh: Any) -> device:
-    """All devices of a `DeviceMesh`, as one place for tensors: always the same object for equal meshes."""
+    """All devices of a `DeviceMesh`, as one place for tensors: always the same object for equal parts of one mesh."""
+    return _device_of_mesh(mesh, mesh._get_root_mesh())
+
+
+@functools.cache
+def _device_of_mesh(mesh: Any, root: Any) -> device:
     found = device(mesh.device_type)
     object.__setattr__(found, "mesh", mesh)
     return found

@@ -3,7 +3,7 @@
 XLA's rules for CPUs (instruction_fusion.cc, cpu_instruction_fusion.cc), told by the traits of ops: pointwise
 operations and movement are loops. A loop is fused into its readers if all of them are loops; into several only if it
 costs little. What is left is written: results, and operands of products, sums, sorts, factorizations, control flow;
-but a sum computes by itself arithmetic, and a product, that nobody else reads.
+but a sum, and a softmax, computes by itself arithmetic, and a product, that nobody else reads.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Units:
             seen.add(i)
             if i in self._needed:
                 reads[i] = None
-                if _in_place(node) and not _branches(node) and not _flattened(self._nodes[i], self._nodes):
+                if node.op.pointwise and not _branches(node) and not _flattened(self._nodes[i], self._nodes):
                     over.add(i)
             else:
                 stack.extend(reversed(self._nodes[i].inputs))
@@ -181,11 +181,6 @@ def is_product(node: Node) -> bool:
     return product and not node.op.traits & Trait.PADS
 
 
-def _in_place(node: Node) -> bool:
-    """Whether XLA may write the result over an operand: also where it asks whole rows first, as a softmax does."""
-    return node.op.pointwise or (node.op.parts is ROWS and not node.op.moves and "reverse" not in node.op.params)
-
-
 def _updates(node: Node, nodes: Mapping[int, Node]) -> bool:
     """Whether `node` is its first operand with some elements changed, which XLA does where that lies."""
     op = node.op
@@ -223,8 +218,10 @@ def _gathers(node: Node, nodes: Mapping[int, Node]) -> bool:
 
 
 def _sums(node: Node) -> bool:
-    """Whether `node` is a sum along axes."""
+    """Whether `node` is a sum along axes, or, as a softmax, begins with one."""
     op = node.op
+    if op.parts is ROWS and not op.moves and "reverse" not in op.params:
+        return True
     reduces = op.flops is None and "keepdims" in op.params and not op.moves
     return reduces and bool(op.traits & Trait.LINEAR)
 

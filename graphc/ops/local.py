@@ -70,7 +70,7 @@ def _at(mesh: Any, dims: Dims, rank: int, shape: Sequence[int]) -> tuple[slice, 
     return tuple(slice(a, a + n) for a, n in zip(starts, lengths, strict=True))
 
 
-def _cut(x: np.ndarray, mesh: Any, dims: Dims, gradients: Dims) -> np.ndarray:
+def _cut(x: np.ndarray, mesh: Any, dims: Dims, gradients: Dims = ()) -> np.ndarray:
     rank = mesh[2][0] if math.prod(mesh[1]) == 1 else _transport().rank
     return x[_at(mesh, dims, rank, x.shape)].copy()
 
