@@ -94,7 +94,7 @@ class Placement:
         return None
 
     def check(self, op: Op, tensors: Sequence[Any], params: Any) -> None:
-        """Note what `op` tells of meshes. Raise PyTorch's RuntimeError where tensors on the mesh meet one of this process's own."""
+        """Note what `op` tells of meshes. RuntimeError, as PyTorch's, where plain tensors meet those on the mesh."""
         if op is FROM_LOCAL:
             self._met.append(described(params["mesh"]))
             return

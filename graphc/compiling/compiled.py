@@ -160,6 +160,7 @@ class Compiled(Generic[P, R_co]):
             program = in_microbatches(program, options.microbatches)
         placed, shardings = None, options.shardings
         if shardings is None and program.device is not None and program.device.mesh is not None:
+            options.check_mesh()
             shardings = Shardings(mesh_of(program.device.mesh), None, None, None, explicit=False)
         if shardings is not None and call is not None:
             program, placed = shardings.placed(self._fn, program, call)

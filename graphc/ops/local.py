@@ -28,7 +28,7 @@ Dims = Sequence[Any]
 
 
 def terms(dims: Dims) -> list[tuple[int, str, int]]:
-    """(number of the axis, "sum" or "avg", the dim of the whole that is split) of the axes along which there are terms."""
+    """(number of the axis, "sum" or "avg", the dim of the whole that is split) of axes along which there are terms."""
     return [(k, *how) for k, how in enumerate(dims) if isinstance(how, tuple)]
 
 

@@ -18,7 +18,7 @@ from eager import distributed as dist
 from eager import nn
 from eager.distributed.device_mesh import init_device_mesh
 from eager.distributed.fsdp import fully_shard
-from eager.distributed.tensor import DTensor, Replicate, Shard
+from eager.distributed.tensor import DTensor, Replicate
 from eager.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from eager.nn.parallel import DistributedDataParallel
 from tests.distributed.jobs import keep

@@ -277,6 +277,22 @@ def checkpoints(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     return [*other.parameters()]
 
 
+def without_values(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
+    """A model made on "meta" is split first, and gets its memory then, each process for its parts."""
+    with s.torch.device("meta"):
+        model = s.fsdp.fully_shard(_Mlp(s))
+    found = [[str(p.placements), str(p.device), tuple(p.to_local().shape)] for p in model.parameters()]
+    model.to_empty(device="cpu")
+    for k, p in enumerate(model.parameters()):
+        with s.torch.no_grad():
+            p.fill_(k / 10)
+        same(p.full_tensor(), s.torch.full(tuple(p.shape), k / 10))
+    _, grads, _ = _trained(s, model.eval(), [(s.torch.full((2, 6), rank + 1.0), 0)])
+    with s.torch.device("meta"):
+        x = s.tensor.distribute_tensor(s.torch.empty(4, 2), mesh, [s.tensor.Shard(1 if mesh.size() == 2 else 0)])
+    return [*found, *grads[0], str(x.placements), str(x.device), tuple(x.to_local().shape)]
+
+
 def compiled(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     """A program across the mesh computes what its steps do, and refuses plain tensors that meet those on the mesh."""
     if s.torch.__name__ == "torch":
@@ -317,7 +333,7 @@ def compiled(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
 
 _CASES = (
     parts, terms, gradients, errors, meshes, sharded_data, tensor_parallel, two_dims, local_maps, pipelines,
-    checkpoints, compiled,
+    checkpoints, without_values, compiled,
 )  # fmt: skip
 CASES = {case.__name__: case for case in _CASES}
 
