@@ -134,7 +134,7 @@ def _region(
     for id in ids:
         node = graph.nodes[id]
         if node.op is TO_LOCAL:
-            names[id] = operand(node.inputs[0], node, _spec(node, len(node.shape)))
+            names[id] = operand(node.inputs[0], node, spec_of(node))
             continue
         values = tuple(map(inside, node.inputs))
         names[id] = id
@@ -142,7 +142,7 @@ def _region(
     for id in returned:
         node = graph.nodes[id]
         kept.append(names[id])
-        specs.append(_spec(node, len(node.shape)) if node.op is FROM_LOCAL else ((),) * len(node.shape))
+        specs.append(spec_of(node) if node.op is FROM_LOCAL else ((),) * len(node.shape))
     numbers = [*places.values()]
     program = Graph(graph.name, {**{k: body[k] for k in numbers}, **{k: n for k, n in body.items() if k not in places}},
                     tuple(numbers), tuple(map(Ref, kept)))  # fmt: skip
@@ -158,9 +158,9 @@ def _region(
     return made
 
 
-def _spec(node: Node, ndim: int) -> Spec:
+def spec_of(node: Node) -> Spec:
     """The axes that each dim of the whole is split over, of a `to_local` or `from_local`."""
-    found: list[list[str]] = [[] for _ in range(ndim)]
+    found: list[list[str]] = [[] for _ in node.shape]
     for axis, how in zip(node.params["mesh"][0], node.params["dims"], strict=True):
         dim = how[1] if isinstance(how, tuple) else how
         if dim >= 0:
