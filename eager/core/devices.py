@@ -165,6 +165,11 @@ def device_of_mesh(mesh: Any, kind: str = "") -> device:
     return _device_of_mesh(mesh, mesh._get_root_mesh(), kind or mesh.device_type)
 
 
+def any_mesh() -> bool:
+    """Whether a tensor may be on a mesh: one has been asked for as a device."""
+    return _device_of_mesh.cache_info().currsize > 0
+
+
 @functools.cache
 def _device_of_mesh(mesh: Any, root: Any, kind: str) -> device:
     found = device(kind)

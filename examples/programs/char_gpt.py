@@ -33,7 +33,11 @@ parser.add_argument("--resume", action="store_true")
 parser.add_argument("--compiled", action="store_true")
 parser.add_argument("--devices", type=int, default=1, help="of this process: parts of the CPU")
 parser.add_argument("--mesh", help="devices for parts of the batch x parts of the layers, as 4x2")
-parser.add_argument("--fsdp", action="store_true", help="hold parameters in parts over those, or over the processes, for parts of the batch")
+parser.add_argument(
+    "--fsdp",
+    action="store_true",
+    help="hold parameters in parts over those, or over the processes, for parts of the batch",
+)
 parser.add_argument("--sample", type=int, default=0, help="letters to write at the end")
 args = parser.parse_args()
 

@@ -183,9 +183,8 @@ class Runner:
     @property
     def _lie(self) -> list[Any]:
         """Where each output lies that a caller sees, if some are of each process's own."""
-        made = () if self.forward.layout is None else self.forward.layout.made
-        on_mesh: Any = self._target.on_mesh
-        return [on_mesh.device(axes, self.where) for axes in made]
+        on_mesh = self._target.on_mesh
+        return [] if on_mesh is None else [on_mesh.device(axes, self.where) for axes in self.forward.layout.made]
 
     def _lie_around(self, live: Sequence[int]) -> tuple[list[Any], list[Any]] | None:
         """Where live results lie, and the inputs, if some are of each process's own."""
