@@ -33,9 +33,10 @@ WAYS: dict[str, tuple[int, tuple[str, ...]]] = {  # processes, and arguments of 
     "8 devices, FSDP": (1, ("--devices", "8", "--fsdp")),
     "8 devices, FSDP 4 x model 2": (1, ("--devices", "8", "--mesh", "4x2", "--fsdp")),
     "2 processes": (2, ("--compiled",)),
+    "2 processes, FSDP": (2, ("--compiled", "--fsdp")),
     "2 processes, eager": (2, ()),
 }
-RELAY = ("1 device, eager", "8 devices, FSDP 4 x model 2", "2 processes, eager", "8 devices, data", "1 device, eager")
+RELAY = ("1 device, eager", "8 devices, FSDP 4 x model 2", "2 processes, FSDP", "8 devices, data", "1 device, eager")
 QUICK = ("1 device, eager", "8 devices, FSDP 4 x model 2", "2 processes, eager")
 
 

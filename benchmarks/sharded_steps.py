@@ -1,4 +1,4 @@
-"""Training steps on a mesh of eight devices, beside steps written by hand: `python benchmarks/sharded_steps.py`.
+"""Training steps on a mesh of eight devices, beside steps written by hand: `python benchmarks/sharded_steps.py [--bytes] [name ...]`.
 
 By hand: `jax.jit` with `NamedSharding`, `with_sharding_constraint` and donated state. Losses are compared first. Then
 the collectives of both compiled programs, and the time of a step, interleaved; the devices are threads of one CPU. Both
@@ -63,6 +63,33 @@ def words(p: Parameters, x: Any) -> Any:
     return linear(p, "2", p["0.weight"][x].reshape(len(x), -1))
 
 
+def convolved(p: Parameters, name: str, x: Any, padding: int) -> Any:
+    sides = [(padding, padding)] * 2
+    return lax.conv_general_dilated(x, p[f"{name}.weight"], (1, 1), sides) + p[f"{name}.bias"][:, None, None]
+
+
+def cnn(p: Parameters, x: Any) -> Any:
+    x = jax.nn.relu(convolved(p, "0", x, 1))
+    x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+    return linear(p, "5", convolved(p, "3", x, 0).reshape(len(x), -1))
+
+
+def gru(p: Parameters, x: Any) -> Any:
+    def step(h: Any, x: Any) -> Any:
+        a = x @ p["gru.weight_ih_l0"].T + p["gru.bias_ih_l0"]
+        b = h @ p["gru.weight_hh_l0"].T + p["gru.bias_hh_l0"]
+        (ar, az, an), (br, bz, bn) = (jnp.split(y, 3, axis=-1) for y in (a, b))
+        z = jax.nn.sigmoid(az + bz)
+        return (1 - z) * jnp.tanh(an + jax.nn.sigmoid(ar + br) * bn) + z * h, None
+
+    h, _ = lax.scan(step, jnp.zeros((len(x), 16), x.dtype), x.swapaxes(0, 1))
+    return linear(p, "out", h)
+
+
+def rows_normalized(p: Parameters, x: Any) -> Any:
+    return linear(p, "2", normalized(p, "1", p["0.weight"][x]))
+
+
 def by_rule(rules: dict[str, Spec]) -> Callable[[Parameters], Specs]:
     """The specs of parameters by the first part of their names."""
     return lambda p: {name: rules.get(name, Spec()) for name in p}
@@ -99,6 +126,13 @@ BY_HAND = {
     "gpt, data x model": ByHand(block, by_rule({**_COLUMNS, **_ROWS})),
     "gpt, fsdp": ByHand(block, first_dim, gathered=True),
     "words by rows": ByHand(words, by_rule({"0.weight": Spec("model")})),
+    "words by vectors": ByHand(words, by_rule({"0.weight": Spec(None, "model")})),
+    "normalized words by vectors": ByHand(rows_normalized, by_rule({"0.weight": Spec(None, "model")})),
+    "cnn": ByHand(cnn, by_rule({})),
+    "cnn by channels": ByHand(
+        cnn, by_rule({"0.weight": Spec("model"), "0.bias": Spec("model"), "3.weight": Spec(None, "model")})
+    ),
+    "gru": ByHand(gru, by_rule({})),
 }
 
 
@@ -172,15 +206,21 @@ def compared(name: str, scale: int = 1) -> tuple[dict[str, Side], dict[str, dict
     return sides, {side: total(compiled(sides[side].hlo())) for side in sides}
 
 
-def main() -> None:
-    """Print a row for each case."""
-    for name in [n for n in BY_HAND if not sys.argv[1:] or sys.argv[1] in n]:
-        sides, exchanged = compared(name, 128)
-        timing = interleaved({side: s.step for side, s in sides.items()})
+def main(arguments: list[str]) -> int:
+    """Print a row for each case, of the names given; without times for `--bytes`. 1 if graphc exchanges more bytes."""
+    timed, names = "--bytes" not in arguments, [a for a in arguments if a != "--bytes"]
+    more = False
+    for name in [n for n in BY_HAND if not names or any(part in n for part in names)]:
+        sides, exchanged = compared(name, 128 if timed else 1)
+        timing = interleaved({side: s.step for side, s in sides.items()}) if timed else None
         for side, found in exchanged.items():
             text = ", ".join(f"{count} {kind} ({size:,})" for kind, (count, size) in found.items())
-            row(f"{name}, {side}", f"{timing.seconds[side] * 1e6:8,.0f} us, {timing.ratio[side]:.2f}", text)
+            times = "" if timing is None else f"{timing.seconds[side] * 1e6:8,.0f} us, {timing.ratio[side]:.2f}"
+            row(f"{name}, {side}", times, text)
+        hand, ours = (sum(size for _, size in found.values()) for found in exchanged.values())
+        more = more or ours > hand
+    return int(more)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eager.core.devices import device, device_of_mesh
+from eager.core.devices import any_mesh, device
 from eager.core.placed import Placed, spread
 from eager.core.runtime import Dims, runtime
 from eager.core.tensor import Tensor
@@ -43,7 +43,7 @@ def _with_gradient(tensor: Tensor) -> list[Tensor]:
 
 def found(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Laid]:
     """The tensors on a mesh that a call reads or writes, among its arguments and those that `fn` reaches by itself."""
-    if not device_of_mesh.cache_info().currsize:
+    if not any_mesh():
         return []  # there never was one
     tensors = [*tensors_of(args), *tensors_of(kwargs)]
     try:

@@ -157,10 +157,22 @@ def _device(kind: str, index: int) -> device:
     return device(kind, index)
 
 
+def device_of_mesh(mesh: Any, kind: str = "") -> device:
+    """All devices of a `DeviceMesh`, as one place for tensors: always the same object for equal parts of one mesh.
+
+    kind: "meta" for tensors without values
+    """
+    return _device_of_mesh(mesh, mesh._get_root_mesh(), kind or mesh.device_type)
+
+
+def any_mesh() -> bool:
+    """Whether a tensor may be on a mesh: one has been asked for as a device."""
+    return _device_of_mesh.cache_info().currsize > 0
+
+
 @functools.cache
-def device_of_mesh(mesh: Any) -> device:
-    """All devices of a `DeviceMesh`, as one place for tensors: always the same object for equal meshes."""
-    found = device(mesh.device_type)
+def _device_of_mesh(mesh: Any, root: Any, kind: str) -> device:
+    found = device(kind)
     object.__setattr__(found, "mesh", mesh)
     return found
 

@@ -37,7 +37,17 @@ class Interpreter:
 
     immediate = True
     capturing = False
-    device = CPU  # of tensors that are traced
+
+    def where(self, tensor: Any) -> device:
+        """The device of `tensor`, which is traced."""
+        return CPU
+
+    def separates(self, mesh: Any) -> bool:
+        """Whether plain tensors are each process's own, of those of `mesh`; else they are wholes that all have."""
+        return True
+
+    def lies(self, tensor: Any) -> Any:
+        """How `tensor`, which is traced, lies on its mesh: the axes of each dim. None where that is not known yet."""
 
     def moved(self, tensor: Any, where: device) -> Any:
         """`tensor` on another device, in the program that is being traced; None if that is to be done now."""

@@ -34,16 +34,25 @@ class NoDataError(NotImplementedError):
 
 @final
 class Meta(StandIn):
-    """In place of the array of a tensor without values."""
+    """In place of the array of a tensor without values.
 
-    __slots__ = ("numpy_dtype", "shape")
+    mesh, dims  of a DTensor: the mesh that it is to lie on, and the axes that each dim is to be split over
+    """
 
-    def __init__(self, shape: Sequence[int], dtype: np.dtype):
+    __slots__ = ("dims", "mesh", "numpy_dtype", "shape")
+
+    def __init__(self, shape: Sequence[int], dtype: np.dtype, mesh: Any = None, dims: Any = None):
         self.shape = tuple(shape)
         self.numpy_dtype = dtype
+        self.mesh, self.dims = mesh, dims
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Meta, (self.shape, self.numpy_dtype)
+        return Meta, (self.shape, self.numpy_dtype, self.mesh, self.dims)
+
+    def local(self) -> Meta:
+        """On a mesh: what this process has of it."""
+        kept = [self.mesh._chunk(n, axes) for n, axes in zip(self.shape, self.dims, strict=True)]
+        return Meta([part.stop - part.start for part in kept], self.numpy_dtype)
 
     @property
     def array(self) -> NoReturn:

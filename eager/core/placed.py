@@ -260,6 +260,15 @@ def like(data: Any, model: Placed) -> Placed:
     return put(data, model.device) if model.device.mesh is None else spread(data, model.device, model.dims)
 
 
+def given_memory(made: Any, meta: Any) -> Any:
+    """`made`, a new tensor for one without values: on the mesh, if that was to be there."""
+    data = meta._d
+    if data.__class__ is not Meta or data.mesh is None or made._d.__class__ is Meta:
+        return made
+    made._d = spread(made._d, device_of_mesh(data.mesh), data.dims)
+    return made
+
+
 def dense(shape: tuple[int, ...], strides: Strides) -> Strides:
     """The strides of a copy, which keeps the order of the dims."""
     return strides_of_pointwise([shape], [strides], shape)
@@ -300,7 +309,9 @@ def device_of(tensor: Any) -> device:
     kind = data.__class__
     if kind is np.ndarray:
         return CPU
-    return META if kind is Meta else getattr(data, "device", CPU)
+    if kind is Meta:
+        return META if data.mesh is None else device_of_mesh(data.mesh, "meta")
+    return getattr(data, "device", CPU)
 
 
 def filled(shape: Sequence[int], dtype: np.dtype, value: Any, like: Any) -> Any:
@@ -333,7 +344,7 @@ def common_device(op: Op, tensors: Sequence[Any]) -> device:
     RuntimeError if they are on several devices. A 0-d tensor on the CPU counts as a number, and one of integers or
     bools there may be an index of one elsewhere; constants that this library has made on the way count as neither.
     """
-    devices = [device_of(t) for t in tensors]
+    devices = [META if t._d.__class__ is Meta else device_of(t) for t in tensors]  # results lie on no mesh
     if any(d.mesh is not None for d in devices):
         return _common_mesh(op, tensors, devices)
     where = next(d for d in devices if d is not CPU)

@@ -134,7 +134,7 @@ class Tensor(TensorMethods, metaclass=Shown):
         data = self._d
         if data.__class__ is np.ndarray:
             return CPU
-        return current_interpreter().device if data.captured else device_of(self)
+        return current_interpreter().where(self) if data.captured else device_of(self)
 
     def __len__(self) -> int:
         if not self._d.shape:

@@ -39,6 +39,14 @@ def meet() -> int:
     return 1 if world.default is None else world.default.size()
 
 
+_described: dict[Any, DeviceMesh] = {}
+
+
+def described(description: tuple[Any, ...]) -> DeviceMesh:
+    """The mesh that has said so of itself."""
+    return _described[description]
+
+
 @final
 class DeviceMesh:
     """Ranks in an array, with a name for each dim if `mesh_dim_names` gives them.
@@ -75,6 +83,13 @@ class DeviceMesh:
         self._root = _root
         self._numbers = tuple(ranks.ravel().tolist()) if size > 1 else None  # of the processes; None if they are one
         self._groups: dict[int, Any] = {}
+
+    @property
+    def _description(self) -> tuple[Any, ...]:
+        """The names, lengths and ranks of its axes, as operations of a graph have them; see `described`."""
+        found = self._own_axes, self.shape, self._numbers
+        _described[found] = self
+        return found
 
     @property
     def mesh(self) -> Tensor:

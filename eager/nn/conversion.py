@@ -10,6 +10,7 @@ import numpy as np
 from eager.core import dtypes
 from eager.core.devices import CPU, check_device, named
 from eager.core.grad_mode import no_grad
+from eager.core.placed import given_memory
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.casts import placed
@@ -125,6 +126,6 @@ class Converted:
         return self._apply(lambda t: t.share_memory_() if is_lazy(t) else t)  # type: ignore[attr-defined]
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
-        """Give parameters and buffers new memory, with values yet to be set."""
+        """Give parameters and buffers new memory, with values yet to be set; DTensors get it on their mesh."""
         where = check_device(device)
-        return self._apply(lambda t: empty_like(t, device=where), recurse)
+        return self._apply(lambda t: given_memory(empty_like(t, device=where), t), recurse)

@@ -33,7 +33,11 @@ parser.add_argument("--resume", action="store_true")
 parser.add_argument("--compiled", action="store_true")
 parser.add_argument("--devices", type=int, default=1, help="of this process: parts of the CPU")
 parser.add_argument("--mesh", help="devices for parts of the batch x parts of the layers, as 4x2")
-parser.add_argument("--fsdp", action="store_true", help="hold parameters in parts over those for parts of the batch")
+parser.add_argument(
+    "--fsdp",
+    action="store_true",
+    help="hold parameters in parts over those, or over the processes, for parts of the batch",
+)
 parser.add_argument("--sample", type=int, default=0, help="letters to write at the end")
 args = parser.parse_args()
 
@@ -105,7 +109,11 @@ model = GPT()
 if args.devices > 1:
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={args.devices}"
     options = on_devices(model)
-if world_size > 1:
+if world_size > 1 and args.fsdp:
+    from torch.distributed.fsdp import fully_shard
+
+    fully_shard(model)
+elif world_size > 1:
     model = nn.parallel.DistributedDataParallel(model)
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1)
 schedule = torch.optim.lr_scheduler.LambdaLR(

@@ -66,7 +66,7 @@ LOOPS: dict[str, Callable[..., Any]] = {}  # made of tracers: `graphc.capture.tr
     "autograd.grads": "get_grad set_grad",
     "autograd.hooks": "hook hook_after",
     "numbers": "tensor_of",
-    "placement": "device moved",
+    "placement": "lies moved separates where",
     "scopes": "inside",
 })  # fmt: skip
 class Tracer(Interpreter):
@@ -236,6 +236,7 @@ class Tracer(Interpreter):
         found = masked_selection.applied(self, op, operands, params)
         if found is not None:
             return found
+        self.placement.check(op, operands, params)
         symbols, requires = [], False
         for i, x in enumerate(operands):
             if isinstance(x, Tensor):

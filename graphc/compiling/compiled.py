@@ -19,6 +19,7 @@ from eager.profiling.instruments import instruments
 from graphc import errors, forking, logs
 from graphc.capture.building import building_of, outside
 from graphc.capture.elsewhere import OfElsewhere, with_tensors
+from graphc.capture.placement import plain_alike
 from graphc.capture.program import Program
 from graphc.capture.sources import Drawn
 from graphc.capture.state.lifting import LiftedPlaces
@@ -40,6 +41,7 @@ from graphc.compiling.waiting import Waiting
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
 from graphc.execution.target import Target
 from graphc.ir.graph import Graph
+from graphc.sharding.mesh import mesh_of
 from graphc.sharding.propagation import annotated
 
 Path = tuple[bytes, ...]  # the values of the first decisions of a call
@@ -159,7 +161,8 @@ class Compiled(Generic[P, R_co]):
             program = in_microbatches(program, options.microbatches)
         placed, shardings = None, options.shardings
         if shardings is None and program.device is not None and program.device.mesh is not None:
-            shardings = Shardings.of(program.device.mesh, None, None, None)
+            options.check_mesh()
+            shardings = Shardings(mesh_of(program.device.mesh), None, None, None, explicit=False)
         if shardings is not None and call is not None:
             program, placed = shardings.placed(self._fn, program, call)
         offload = options.offload is not None
@@ -272,7 +275,8 @@ class Compiled(Generic[P, R_co]):
         for one in known:
             self._lifted.learn(one.environment.broken_places())
         try:
-            environment, program, symbolic = traced(self._fn, call, self._lifted, self._shapes, path, drawn)
+            with plain_alike(self._options.shardings is not None):
+                environment, program, symbolic = traced(self._fn, call, self._lifted, self._shapes, path, drawn)
         except errors.UnrolledError as error:
             self._paths.unrolled(call.signature, error)
             raise

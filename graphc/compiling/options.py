@@ -34,6 +34,10 @@ class Keywords(TypedDict, total=False):
     state_shardings: Any
 
 
+ONE_DEVICE = "memory= is a budget for programs of one device, not for those on a mesh"
+NO_OFFLOAD = "offload= is for programs of XLA on one device, not for {}"
+
+
 @final
 class Options(NamedTuple):
     """The keywords, checked. memory: bytes, or a fraction; backend: one of `BACKENDS`, or `AUTO`."""
@@ -69,12 +73,18 @@ class Options(NamedTuple):
         if backend == "numpy" and device not in (None, "cpu"):
             raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
         if budget is not None and shardings is not None:
-            raise ValueError("memory= is a budget for programs of one device, not for those on a mesh")
+            raise ValueError(ONE_DEVICE)
         if offload not in (None, OPTIMIZER):
             raise ValueError(f"offload must be {OPTIMIZER!r} or None, got {offload!r}")
         if offload is not None and (backend != "jax" or shardings is not None):
-            where = "a mesh" if shardings is not None else f"backend {backend!r}"
-            raise ValueError(f"offload= is for programs of XLA on one device, not for {where}")
+            raise ValueError(NO_OFFLOAD.format("a mesh" if shardings is not None else f"backend {backend!r}"))
         if microbatches > 1:
             settings = settings._replace(without=settings.without | AT_ONCE)
         return cls(device, settings, dynamic, max_retraces, backend, budget, microbatches, offload, shardings)
+
+    def check_mesh(self) -> None:
+        """Raise ValueError if the options are for programs of one device: this one's tensors are on a mesh."""
+        if self.memory is not None:
+            raise ValueError(ONE_DEVICE)
+        if self.offload is not None:
+            raise ValueError(NO_OFFLOAD.format("a mesh"))

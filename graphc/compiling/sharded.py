@@ -22,7 +22,8 @@ from graphc.sharding.followers import Followers
 from graphc.sharding.gathering import Held, gathering
 from graphc.sharding.mesh import Mesh, mesh_of
 from graphc.sharding.propagation import propagate
-from graphc.sharding.sharding import P, Sharding, check_divides, sharding_of
+from graphc.sharding.regions import owned
+from graphc.sharding.sharding import Axes, P, Sharding, check_divides, sharding_of
 
 _SHARD = OPS["shard"]
 
@@ -33,12 +34,14 @@ class Shardings(NamedTuple):
 
     inputs, outputs  nests of placements or specs, of which each stands for all tensors in its place
     state  of tensors that the function reaches by itself: {pattern of names: sharding}, or f(name, tensor)
+    explicit  whether the user has said anything, or the tensors are on a mesh themselves
     """
 
     mesh: Mesh
     inputs: Any
     outputs: Any
     state: Any
+    explicit: bool = True
 
     @classmethod
     def of(cls, mesh: Any, inputs: Any, outputs: Any, state: Any) -> Shardings | None:
@@ -69,7 +72,8 @@ class Shardings(NamedTuple):
         )
         recorded = program.recorded._replace(nodes=program.recorded.nodes.union(added))
         program = program._replace(graph=graph, recorded=recorded)
-        free = [k for k, h in enumerate(held) if h is None and isinstance(sources[k], Draw)]
+        own = self._owned(program, call.tensors)
+        free = [k for k, h in enumerate(held) if not own and h is None and isinstance(sources[k], Draw)]
         if free:  # random numbers lie where what is computed with them does
             others = [i for k, i in enumerate(program.graph.inputs) if held[k] is None and k not in free]
             whole = {**known, **{i: Sharding.whole(len(program.graph.nodes[i].shape)) for i in others}}
@@ -84,8 +88,23 @@ class Shardings(NamedTuple):
         grads: dict[Source, Sharding] = {
             s: h.state for s, h in zip(sources, held, strict=True) if h is not None and h.state != h.held
         }
-        on_mesh = OnMesh(self.mesh, final, self._of_results(program), grads)
-        return _gathered_once(program, on_mesh), on_mesh
+        on_mesh = OnMesh(self.mesh, final, self._of_results(program), grads, own)
+        return (program if own else _gathered_once(program, on_mesh)), on_mesh
+
+    def _owned(self, program: Program, tensors: list[Tensor]) -> tuple[Axes, ...]:
+        """For each input the axes along which each process has its own: all of them, for plain tensors. Empty where
+        plain tensors are the same everywhere, since that was said, or since one process has all devices."""
+        if self.explicit or self.mesh.ranks is None:
+            return ()
+        graph, known = program.graph, dict[int, Axes]()
+        for id, source in zip(graph.inputs, program.sources, strict=True):
+            if (tensor := _tensor_of(source, tensors)) is not None:
+                mesh = tensor.device.mesh
+                lies = () if mesh is None else mesh._own_axes
+                known[id] = tuple(name for name in self.mesh.names if name not in lies)
+        found = owned(graph, self.mesh.names, known)
+        axes = tuple(found[id] for id in graph.inputs)
+        return axes if any(axes) else ()
 
     def _of_arguments(self, fn: Callable[..., Any], call: Call) -> dict[int, Sharding]:
         found: dict[int, Sharding] = {}
@@ -179,6 +198,17 @@ class Shardings(NamedTuple):
                     if axis not in dims[dim]:
                         dims[dim] = (*dims[dim], axis)
         return Sharding(tuple(dims))
+
+
+def _tensor_of(source: Source, tensors: list[Tensor]) -> Tensor | None:
+    """The tensor behind a source; None for numbers, and for what is drawn."""
+    source = source.of if isinstance(source, GradOf) else source
+    if isinstance(source, Argument):
+        found: Any = tensors[source.position]
+        return found if isinstance(found, Tensor) else None
+    if isinstance(source, Captured):
+        return source.tensor
+    return source.get() if isinstance(source, Lifted) and source.kind is None else None
 
 
 def _gathered_once(program: Program, on_mesh: OnMesh) -> Program:

@@ -25,7 +25,12 @@ def abandon(given: Any, environment: Environment, tracer: Tracer, containers: Co
     """Carry out what a traced function has done before it raised. Raises what eager would have raised before that.
 
     given  the arguments of the call: (args, kwargs)
+
+    On a mesh of processes nothing is carried out: the values take an exchange, for which the others may not be there.
     """
+    mesh = tracer.placement.device.mesh
+    if mesh is not None and mesh._numbers is not None:
+        return
     with interpreting(IMMEDIATE):
         tracer.concretization.draw_all()
         tracer.concretization.hold_inputs()  # values are computed from what is about to be written

@@ -201,9 +201,12 @@ class PlacedArrays(DeviceArrays):
         return f"refs({x}) > 4 or {data}.__class__ is not Placed"
 
     def wrapped(self, k: int, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
+        where = self._services.place(k)
+        if where is None:  # this process's own
+            return super().wrapped(k, shape, dtype)
         return [
             f" w{k} = new(Tensor)",
-            f" w{k}._d, w{k}._n = Placed(out[{k}], {self._names.of(self._services.where)}), None",
+            f" w{k}._d, w{k}._n = Placed(out[{k}], {self._names.of(where)}), None",
         ]
 
     def written(self, k: int, tensor: str, read: bool, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:

@@ -260,7 +260,8 @@ class CallCode:
                     lines.append(f" overwrite({grad}, w{k}._d)")
                 else:
                     value = made.setdefault(fresh, f"w{k}")
-                    on_mesh = self._services.where is not None and self._services.where.mesh is not None
+                    where = self._services.place(k)
+                    on_mesh = where is not None and where.mesh is not None
                     tensor = self._tensor(target.of)
                     lines.append(f" {grad} = " + (f"laid_as({value}, {tensor})" if on_mesh else value))
             elif isinstance(target, DataOf):

@@ -10,10 +10,11 @@ import numpy as np
 
 from eager import autograd
 from eager.core import state, tape
+from eager.core.devices import CPU
 from eager.core.interpreter import IMMEDIATE, interpreting
 from eager.core.placed import Placed, is_placed
 from eager.core.tensor import Tensor
-from eager.engine.crossing import transferred
+from eager.engine.crossing import crossings, transferred
 from eager.engine.language import E
 from graphc.capture.flow.bodies import with_rules
 from graphc.capture.program import Program
@@ -37,19 +38,20 @@ class Gradients:
     def __init__(
         self, split: Split, backward: Any, live: Sequence[int], where: Any, *, program: Program, graph: Graph,
         effects: Sequence[Effect], first_residual: int, part_for: Callable[[Collection[int]], Split],
-        lower: Callable[[Split], Any],
+        lower: Callable[[Split], Any], lie: tuple[Sequence[Any], Sequence[Any]] | None = None,
     ):  # fmt: skip
         """program, graph  what was captured: the program, and its graph with the outputs of what XLA is given
         effects         that have a value
         first_residual  the number of the first output that is one
         part_for        the split for cotangents of some of the live results
         lower           makes the backward part of a split ready
+        lie             where each live result lies, and each input, if these are not all at `where`
         """
         self.split, self.backward = split, backward
         self.live, self.where = live, where
         self._program, self._graph, self._sources, self._effects = program, graph, program.sources, effects
         self._first_residual = first_residual
-        self._part_for, self._lower = part_for, lower
+        self._part_for, self._lower, self._lie = part_for, lower, lie
         self._partial: dict[frozenset[int], tuple[Split, Any]] = {}  # by the cotangents that have arrived
         self.avals = [graph.nodes[graph.outputs[k]].aval for k in live]
 
@@ -71,7 +73,9 @@ class Gradients:
             # which inputs are read depends on the results that gradients arrive at; and none are freed by a walk from
             # one result: others may follow from the rest
             saved = [self, residuals, [], Inputs(kept)]
-        owner = tape.new_node(COMPILED, saved, *parents)
+        if self._lie:
+            crossings[:] = [True]
+        owner = tape.new_node(COMPILED if self._lie is None else ACROSS, saved, *parents)
         for t, node in zip(live, tape.output_nodes(owner, len(live), freed=True), strict=True):
             t._n = node
         return owner
@@ -87,11 +91,25 @@ class Gradients:
 
     def placed_shares(self, node: tape.Node, g: Any) -> list[Tensor | None]:
         """What all parents get, where the tensors are on a device."""
-        arrived = {k: transferred(d, self.where)._d.array for k, d in tape.arrived(g).items()}
-        found = {id(p): Tensor._wrap(Placed(d, self.where)) for p, d in self._shares(node, arrived) if p is not None}
+        arrived = {k: self._given(d, k) for k, d in tape.arrived(g).items()}
+        found = {id(p): Tensor._wrap(self._made(d, k)) for k, p, d in self._numbered(node, arrived) if p is not None}
         return [found.get(id(parent)) for parent in node[tape.PARENTS :]]
 
+    def _given(self, cotangent: Tensor, k: int) -> Any:
+        """What the backward part is given of the cotangent of live result number `k`."""
+        where = self._lie[0][k] if self._lie else self.where
+        return cotangent._array() if where is CPU else transferred(cotangent, where)._d.array
+
+    def _made(self, array: Any, k: int) -> Any:
+        """The data of the gradient of input number `k`."""
+        where = self._lie[1][k] if self._lie and k < len(self._lie[1]) else self.where
+        return np.asarray(array) if where is CPU else Placed(array, where)
+
     def _shares(self, node: tape.Node, arrived: dict[int, Any]) -> list[tuple[tape.Node, Any]]:
+        return [(parent, d) for _, parent, d in self._numbered(node, arrived)]
+
+    def _numbered(self, node: tape.Node, arrived: dict[int, Any]) -> list[tuple[int, tape.Node, Any]]:
+        """The number of an input, who it is of, and its gradient."""
         _, residuals, read, given = node[tape.SAVED]
         part, backward = self.split, self.backward
         if len(self.live) > 1:
@@ -106,7 +124,7 @@ class Gradients:
         late = [t._d.array if is_placed(t) else t._array() for t in part.late]
         outputs = backward.call(*residuals, *read, *arrived.values(), *late)
         parents = dict(zip(self.split.wrt, node[tape.PARENTS :], strict=True))
-        return [(parents[k], d) for k, d in zip(part.wrt, outputs, strict=True) if k in parents]
+        return [(k, parents[k], d) for k, d in zip(part.wrt, outputs, strict=True) if k in parents]
 
     def _part(self, arrived: frozenset[int]) -> tuple[Split, Any]:
         """The gradients of the live results number `arrived`, and the program that computes them."""
@@ -223,5 +241,6 @@ def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
 
 
 COMPILED = tape.Backward(_backward, "CompiledBackward", on_tensors=_on_tensors)
+ACROSS = tape.Backward(_backward, "CompiledBackward", on_tensors=_on_tensors, crosses=True)
 BROKEN = tape.Backward(_broken, "CompiledBackward", on_tensors=_broken)
 ENDED = tape.END.renamed("CompiledBackward")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eager.core import tape
+from eager.core.devices import CPU
 from graphc.capture.program import Program
 from graphc.capture.sources import Computed, Effect, Source
 from graphc.execution.packs import Packs
@@ -60,6 +61,7 @@ class Services(NamedTuple):
     broken      of a tape node whose backward raises RuntimeError with what the node has saved
     ended       of a tape node that gives nothing to anyone
     where       the device of its tensors; None for the CPU
+    lie         on a mesh of processes: where each output lies that a caller sees; empty if all are at `where`
     """
 
     executable: Any
@@ -71,3 +73,9 @@ class Services(NamedTuple):
     broken: tape.Backward
     ended: tape.Backward
     where: Any = None
+    lie: Sequence[Any] = ()
+
+    def place(self, k: int) -> Any:
+        """Where output number `k` lies; None for the CPU."""
+        found = self.lie[k] if self.lie else self.where
+        return None if found is CPU else found

@@ -29,6 +29,11 @@ from graphc.passes import optimize
 from graphc.sharding.followers import Followers
 from graphc.sharding.layout import Layout
 
+SOME = (
+    "gradients of some results of a compiled function, of which some are on a mesh of processes and others are each "
+    "process's own. Remedy: one backward() for all"
+)
+
 
 class OtherPath(Exception):
     """The values of a call lead along another path: `values`, as bytes, of the decisions up to that which differs."""
@@ -77,7 +82,7 @@ class Runner:
         checks = program.checks
         ids = [o.id for o in outputs] + [d.id for d in checks.decisions] + list(checks.unread)
         graph = program.graph.replace(program.graph.nodes, tuple(map(Ref, ids)))
-        live = [k for k, output in enumerate(outputs) if output.history is History.LIVE]
+        live = self._live = [k for k, output in enumerate(outputs) if output.history is History.LIVE]
         broken = {k: program.recorded.broken[o.id] for k, o in enumerate(outputs) if o.history is History.BROKEN}
         self.unsuitable = self.memory_note = ""
         self.backward: Any = None
@@ -106,7 +111,7 @@ class Runner:
         join = None if gradients is None else gradients.join
         stopped = OtherPath, CheckFailed
         self.services = Services(
-            self.forward, unsealed, join, self._failed, stopped, CheckFailed, BROKEN, ENDED, self.where
+            self.forward, unsealed, join, self._failed, stopped, CheckFailed, BROKEN, ENDED, self.where, self._lie
         )
         self.run = CallCode(self.plan, self.services).function()
 
@@ -128,7 +133,7 @@ class Runner:
         return Gradients(
             split, self.backward, live, self.where, program=program, graph=graph, effects=self._effects,
             first_residual=first_residual, lower=self._lower_backward,
-            part_for=lambda arrived: split_for(whole, ends, settings, arrived, split.forward),
+            part_for=lambda arrived: split_for(whole, ends, settings, arrived, split.forward), lie=self._lie_around(live),
         )  # fmt: skip
 
     def _step(self, graph: Graph) -> Prechecks:
@@ -175,12 +180,44 @@ class Runner:
         results = [place.id for place in self._places]
         return self._target.on_mesh.forward(forward, results, self._effects, self._program.sources)
 
+    @property
+    def _lie(self) -> list[Any]:
+        """Where each output lies that a caller sees, if some are of each process's own."""
+        on_mesh = self._target.on_mesh
+        return [] if on_mesh is None else [on_mesh.device(axes, self.where) for axes in self.forward.layout.made]
+
+    def _lie_around(self, live: Sequence[int]) -> tuple[list[Any], list[Any]] | None:
+        """Where live results lie, and the inputs, if some are of each process's own."""
+        if not (made := self._lie):
+            return None
+        on_mesh: Any = self._target.on_mesh
+        return [made[k] for k in live], [on_mesh.device(axes, self.where) for axes in on_mesh.own]
+
     def _lower_backward(self, part: Split) -> Any:
-        if self._target.on_mesh is None:
+        on_mesh = self._target.on_mesh
+        if on_mesh is None:
             return self._lower(part.backward)
-        residuals = len(part.forward.result[-1] if part.residuals is None else part.residuals)
-        layout = self._target.on_mesh.backward(part.backward, residuals, part.saved, part.wrt)
+        kept = [ref.id for ref in part.forward.result[-1]]
+        kept = kept if part.residuals is None else [kept[k] for k in part.residuals]
+        own: list[Any] = []
+        if on_mesh.own:
+            of = on_mesh.owned(part.forward)
+            own = [
+                *(of[id] for id in kept),
+                *(on_mesh.own[k] for k in part.saved),
+                *self._own_cotangents(part, len(kept)),
+            ]
+        layout = on_mesh.backward(part.backward, len(kept), part.saved, part.wrt, own)
         return self._lower(part.backward, layout)
+
+    def _own_cotangents(self, part: Split, residuals: int) -> list[Any]:
+        """What each process has of its own, of the last inputs of the backward part."""
+        assert self.forward.layout is not None
+        made = [self.forward.layout.made[k] for k in self._live]
+        count = len(part.backward.inputs) - residuals - len(part.saved)
+        if count != len(made) and len({*made}) > 1:
+            raise NotImplementedError(SOME)
+        return made if count == len(made) else made[:1] * count
 
     def _lower(self, graph: Graph, layout: Layout | None = None, **options: Any) -> Any:
         target, why = self._target.suiting(graph)
@@ -190,7 +227,7 @@ class Runner:
     def _lower_both(self, parts: Split) -> tuple[Any, Any]:
         """The programs of a forward and a backward part."""
         settled = self._prechecks(parts.forward).settled
-        forward = self._lower(parts.forward, self._layout(parts.forward), settled=settled)
+        forward = self.forward = self._lower(parts.forward, self._layout(parts.forward), settled=settled)
         backend = "numpy" if forward.on_host else "jax"  # not NumPy's kernels on arrays of JAX
         self._target = self._target._replace(backend=backend)
         return forward, self._lower_backward(parts)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
+from graphc.lowering import factors
 from graphc.lowering.windows import copies
 from graphc.ops.aval import Aval
 
@@ -33,10 +34,13 @@ def copies_of(node: Node, nodes: Mapping[int, Node]) -> list[Copy]:
     return [Copy(node.inputs[k], tuple(count * width for count in counts)) for k, *counts in made]
 
 
-def scratch_of(node: Node, inside: Callable[[Graph], int]) -> int:
+def scratch_of(node: Node, nodes: Mapping[int, Node], inside: Callable[[Graph], int]) -> int:
     """Bytes that `node` needs while it runs; those of a graph that it runs are `inside(graph)`."""
     if node.op.structured:
         return max([inside(body) for body in bodies(node)], default=0)
+    matrix = factors.matrix_of(node, nodes)
+    if matrix is not None:  # what its factors are made from, and these
+        return 2 * size_of(nodes[matrix[0]].results)
     if "reverse" in node.op.params:  # a scan along an axis, which XLA does in blocks
         return size_of(node.results)
     return 0

@@ -3,7 +3,7 @@
 XLA's rules for CPUs (instruction_fusion.cc, cpu_instruction_fusion.cc), told by the traits of ops: pointwise
 operations and movement are loops. A loop is fused into its readers if all of them are loops; into several only if it
 costs little. What is left is written: results, and operands of products, sums, sorts, factorizations, control flow;
-but a sum computes by itself arithmetic, and a product, that nobody else reads.
+but a sum, and a softmax, computes by itself arithmetic, and a product, that nobody else reads.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import ITEM
 from graphc.ops import OPS, Trait
 from graphc.ops.dtypes import is_inexact
+from graphc.ops.parts import ROWS
 from graphc.ops.spec import MANY
 
 _MATMUL = OPS["matmul"]
@@ -146,7 +147,7 @@ class Units:
             reads[source] = None
         parts = [i for i in self._users[id] if i in self._needed] if node.op.several else [id]
         writes = tuple([(i, size_of(self._nodes[i].results)) for i in parts])
-        self.units[id] = Unit(id, tuple(reads), writes, scratch_of(node, self._inside), frozenset(over))
+        self.units[id] = Unit(id, tuple(reads), writes, scratch_of(node, self._nodes, self._inside), frozenset(over))
 
 
 def shows_all(node: Node, nodes: Mapping[int, Node]) -> bool:
@@ -217,8 +218,10 @@ def _gathers(node: Node, nodes: Mapping[int, Node]) -> bool:
 
 
 def _sums(node: Node) -> bool:
-    """Whether `node` is a sum along axes."""
+    """Whether `node` is a sum along axes, or, as a softmax, begins with one."""
     op = node.op
+    if op.parts is ROWS and not op.moves and "reverse" not in op.params:
+        return True
     reduces = op.flops is None and "keepdims" in op.params and not op.moves
     return reduces and bool(op.traits & Trait.LINEAR)
 

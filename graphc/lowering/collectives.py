@@ -22,13 +22,17 @@ UNEVEN = (
     "a program over {mesh} processes cannot hold a collective over {group} of them, of which {mesh} is no multiple: "
     "call it outside of the compiled function"
 )
-_mesh: ContextVar[tuple[int, ...]] = ContextVar("mesh", default=(0,))
+SEVERAL = (
+    "a program on the mesh axes {axes} cannot hold a collective over {group} of its {mesh} processes: call it outside "
+    "of the compiled function"
+)
+_mesh: ContextVar[tuple[tuple[int, ...], tuple[str, ...]]] = ContextVar("mesh", default=((0,), (AXIS,)))
 
 
 @contextmanager
-def over(ranks: tuple[int, ...]) -> Iterator[None]:
-    """Context: programs that are traced run on the processes `ranks`, in that order."""
-    token = _mesh.set(ranks)
+def over(ranks: tuple[int, ...], axes: tuple[str, ...] = (AXIS,)) -> Iterator[None]:
+    """Context: programs that are traced run on the processes `ranks`, in that order, along these axes of their mesh."""
+    token = _mesh.set((ranks, axes))
     try:
         yield
     finally:
@@ -43,11 +47,13 @@ class _Group:
     """
 
     def __init__(self, ranks: tuple[int, ...]):
-        mesh = _mesh.get()
+        mesh, self.axes = _mesh.get()
         self.size = len(ranks)
         self.groups: list[list[int]] | None = None
         places = list(range(len(mesh)))
         if mesh != ranks:
+            if len(self.axes) > 1:
+                raise GraphError(SEVERAL.format(axes=", ".join(self.axes), mesh=len(mesh), group=self.size))
             if len(mesh) % self.size:
                 raise GraphError(UNEVEN.format(mesh=len(mesh), group=self.size))
             ours = [mesh.index(rank) for rank in ranks]
@@ -62,13 +68,13 @@ class _Group:
 
     def position(self) -> Any:
         """That of this process in the group."""
-        return jnp.asarray(self._positions)[lax.axis_index(AXIS)]
+        return jnp.asarray(self._positions)[lax.axis_index(self.axes)]
 
     def sum(self, x: Any) -> Any:
-        return lax.psum(x, AXIS, axis_index_groups=self.groups)
+        return lax.psum(x, self.axes, axis_index_groups=self.groups)
 
     def gather(self, x: Any) -> Any:
-        return lax.all_gather(x, AXIS, axis_index_groups=self.groups)
+        return lax.all_gather(x, self.axes, axis_index_groups=self.groups)
 
 
 def _as_bytes(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,7 +89,7 @@ def _as_bytes(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _extreme(reduce: Callable[..., Any]) -> Callable[[Any, _Group], Any]:
-    return lambda x, group: reduce(x, AXIS, axis_index_groups=group.groups)
+    return lambda x, group: reduce(x, group.axes, axis_index_groups=group.groups)
 
 
 def _folded(combine: Callable[[Any, Any], Any]) -> Callable[[Any, _Group], Any]:
@@ -117,13 +123,13 @@ def reduce_scatter(x: Any, group: _Group | None, reduction: str) -> Any:
     if group is None:
         return x[0]
     if reduction == "sum":
-        return lax.psum_scatter(x, AXIS, axis_index_groups=group.groups)
+        return lax.psum_scatter(x, group.axes, axis_index_groups=group.groups)
     return _REDUCTIONS[reduction](x, group)[group.position()]
 
 
 @_as_bytes
 def all_to_all(x: Any, group: _Group | None) -> Any:
-    return x if group is None else lax.all_to_all(x, AXIS, 0, 0, axis_index_groups=group.groups)
+    return x if group is None else lax.all_to_all(x, group.axes, 0, 0, axis_index_groups=group.groups)
 
 
 @_as_bytes

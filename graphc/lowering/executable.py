@@ -101,6 +101,7 @@ class Executable:
             once = nan_kept(once)
         elif not strict and BLOCKS not in without and devices.whole:
             once = by_blocks(once)
+        once = devices.arranged(once)
         self._program = Source(once, restore=restore, settled=settled, apart=True, without=without)
         self.source = self._program.text
         self._checked = self._program.checked

@@ -16,6 +16,7 @@ from graphc.lowering import (
     collectives,
     control,
     draws,
+    local,
     matrices,
     orders,
     remainders,
@@ -69,8 +70,8 @@ def _choice(better: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return kernel
 
 
-_MODULES = (angles, barriers, bits, collectives, control, draws, matrices, orders, remainders, scans, scattering,
-            sharding, sorting, sparse, special, strided)  # fmt: skip
+_MODULES = (angles, barriers, bits, collectives, control, draws, local, matrices, orders, remainders, scans,
+            scattering, sharding, sorting, sparse, special, strided)  # fmt: skip
 OVERRIDES: dict[str, Callable[..., Any]] = {
     **{name: kernel for module in _MODULES for name, kernel in module.OVERRIDES.items()},
     "cast": cast,

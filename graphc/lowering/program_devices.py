@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from graphc.ir.graph import Graph
 from graphc.lowering.devices import device_named
 from graphc.lowering.stages import default_device, setting
 from graphc.ops.aval import Aval
@@ -67,6 +68,10 @@ class ProgramDevices:
     def options(self, places: int, outputs: Sequence[int], fails: bool) -> dict[str, Any]:
         """Arguments of jax.jit for a program with so many `places` after its inputs, which returns these `outputs`."""
         return {}
+
+    def arranged(self, graph: Graph) -> Graph:
+        """`graph` as its program computes it there."""
+        return graph
 
     def function(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         """`plain` as a function for jax.jit."""

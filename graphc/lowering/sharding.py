@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
+from graphc.ir.graph import Graph
 from graphc.lowering import spanning
 from graphc.lowering.processes import current
 from graphc.lowering.program_devices import ProgramDevices, lying
@@ -18,6 +19,7 @@ from graphc.lowering.stages import setting
 from graphc.ops.aval import Aval
 from graphc.sharding.layout import Layout
 from graphc.sharding.mesh import Mesh
+from graphc.sharding.regions import with_regions
 from graphc.sharding.sharding import Sharding
 
 TOO_FEW = (
@@ -81,6 +83,7 @@ class MeshDevices(ProgramDevices):
         self.mesh = mesh_of_devices(layout.mesh, device)
         self.inputs = [self._named(s) for s in layout.inputs]
         self._outputs = layout.outputs
+        self._made: list[tuple[str, ...]] = []
         self._seen: list[Any] = []
 
     @property
@@ -105,6 +108,8 @@ class MeshDevices(ProgramDevices):
     def options(self, places: int, outputs: Sequence[int], fails: bool) -> dict[str, Any]:
         """See `ProgramDevices`."""
         kept = [self._named(self._outputs[k]) for k in outputs]
+        made = dict(enumerate(self.layout.made))
+        self._made = [made.get(k, ()) for k in outputs]
         return {
             "in_shardings": (*self.inputs, *(None,) * places),
             "out_shardings": (*kept, *([None] if fails else [])),
@@ -117,15 +122,26 @@ class MeshDevices(ProgramDevices):
 
         def run(*arrays: Any) -> tuple[Any, ...]:
             wide = jax.config.jax_enable_x64  # type: ignore[attr-defined]  # in this thread
-            return spanning.together("the program", self.mesh, lambda: compiled(*arrays), wide)
+            outputs = spanning.together("the program", self.mesh, lambda: compiled(*arrays), wide)
+            if not any(self._made):
+                return outputs
+            made = (*self._made, *((),) * (len(outputs) - len(self._made)))
+            return tuple(spanning.apart(o, axes) if axes else o for o, axes in zip(outputs, made, strict=True))
 
         return run
+
+    def arranged(self, graph: Graph) -> Graph:
+        """See `ProgramDevices`: with what each process computes for itself put together."""
+        return with_regions(graph, self.layout.mesh, dict(zip(graph.inputs, self.layout.own, strict=False)))
 
     def put(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """See `ProgramDevices`: those that lie there already are not touched."""
         if self.mesh.is_multi_process:
-            spanning.same_everywhere(self.mesh, [a for a in arrays if not spanning.spans(a)])
-            arrays = [a if w is None else _spread(a, w) for a, w in zip(arrays, self.inputs, strict=False)]
+            own = self.layout.own or ((),) * len(self.inputs)
+            alike = [a for a, axes in zip(arrays, own, strict=False) if not axes and not spanning.spans(a)]
+            spanning.same_everywhere(self.mesh, alike)
+            given = zip(arrays, self.inputs, own, strict=False)
+            arrays = [a if w is None else spanning.mine(a, w) if axes else _spread(a, w) for a, w, axes in given]
         placed = lying(arrays, self.inputs)
         if not self._seen:
             self._seen = [getattr(a, "sharding", None) for a in placed]

@@ -6,6 +6,7 @@ collectives (`graphc.lowering.processes`): in one order everywhere, and with its
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cache
@@ -14,7 +15,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from graphc.lowering.processes import current
 
@@ -106,3 +107,30 @@ def joined(part: Any, shape: Sequence[int], sharding: NamedSharding) -> jax.Arra
     """The array of `shape` of which each process has a `part`."""
     (own,) = sharding.addressable_devices
     return jax.make_array_from_single_device_arrays(tuple(shape), sharding, [jax.device_put(np.asarray(part), own)])
+
+
+def mine(array: Any, sharding: NamedSharding) -> jax.Array:
+    """What this process has of its own, as an array over all of a mesh: JAX does not compare the parts."""
+    part = array.addressable_data(0) if spans(array) else array
+    (own,) = sharding.addressable_devices
+    sizes = dict(sharding.mesh.shape)
+    counts = [math.prod(sizes[axis] for axis in _axes(entry)) for entry in (*sharding.spec, *(None,) * part.ndim)]
+    shape = tuple(n * count for n, count in zip(part.shape, counts, strict=False))
+    return jax.make_array_from_single_device_arrays(shape, sharding, [jax.device_put(part, own)])
+
+
+def apart(array: Any, axes: Sequence[str]) -> jax.Array:
+    """The opposite: an array over the part of the mesh that is left without these axes, or over this process alone."""
+    mesh, part = array.sharding.mesh, array.addressable_data(0)
+    names = tuple(name for name in mesh.axis_names if name not in axes)
+    if not names:
+        return part
+    (own,) = array.sharding.addressable_devices
+    at = np.argwhere(mesh.devices == own)[0]
+    along = tuple(slice(None) if name in names else k for name, k in zip(mesh.axis_names, at, strict=True))
+    left = Mesh(mesh.devices[along], names, axis_types=(AxisType.Auto,) * len(names))
+    return jax.make_array_from_single_device_arrays(array.shape, NamedSharding(left, array.sharding.spec), [part])
+
+
+def _axes(entry: Any) -> tuple[str, ...]:
+    return () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)

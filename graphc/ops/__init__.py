@@ -17,6 +17,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     gamma,
     index,
     linalg,
+    local,
     movement,
     nn,
     norms,

@@ -7,16 +7,22 @@ from typing import Any, NamedTuple, final
 
 from graphc.ir import Graph
 from graphc.sharding.mesh import Mesh, mesh_of
-from graphc.sharding.sharding import P, Sharding, check_divides, sharding_of
+from graphc.sharding.sharding import Axes, P, Sharding, check_divides, sharding_of
 
 
 @final
 class Layout(NamedTuple):
-    """Where the inputs and outputs of a graph lie. None: where XLA likes."""
+    """Where the inputs and outputs of a graph lie. None: where XLA likes.
+
+    own, made  between processes, for each input, and for each output that a caller sees: the axes along which each
+               process has a value of its own (`graphc.sharding.regions`); empty if there is no such input
+    """
 
     mesh: Mesh
     inputs: tuple[Sharding | None, ...]
     outputs: tuple[Sharding | None, ...]
+    own: tuple[Axes, ...] = ()
+    made: tuple[Axes, ...] = ()
 
 
 def layout_of(graph: Graph, mesh: Any, inputs: Any = None, outputs: Any = None) -> Layout:

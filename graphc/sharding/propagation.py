@@ -16,10 +16,12 @@ from typing import Any, NamedTuple, final
 from graphc.ir import INPUT, Graph, Node
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
+from graphc.ops.local import terms
 from graphc.sharding.collectives import Collective, total
 from graphc.sharding.correspondence import MASKED, Correspondence, Label, correspondence, is_elementwise
 from graphc.sharding.layout import Layout
 from graphc.sharding.mesh import Mesh
+from graphc.sharding.regions import FROM_LOCAL, TO_LOCAL, spec_of
 from graphc.sharding.rotation import rotations
 from graphc.sharding.sharding import Axes, Sharding
 
@@ -110,7 +112,11 @@ class _Spreading:
                 self.dims[value.key] = [()] * len(value.aval.shape)
             if node.op is not INPUT and not node.op.several and node.op is not _ITEM:
                 self.known[node.id] = correspondence(node, graph.nodes)
-            if node.op is _SHARD and node.params["spec"]:
+            if node.op is TO_LOCAL:
+                self._fix(node.id, [()] * len(node.shape))
+            elif node.op is FROM_LOCAL:
+                self._fix(node.id, spec_of(node))
+            elif node.op is _SHARD and node.params["spec"]:
                 self._fix(node.id, [None if axes is None else self._named(axes) for axes in node.params["spec"]])
         for id, sharding in inputs.items():
             self._fix(id, sharding.dims)
@@ -269,6 +275,13 @@ class _Collecting:
             return
         if node.id in spread.rotations:
             self._rotate(node)
+            return
+        if node.op is FROM_LOCAL:
+            own = spread.graph.nodes[node.inputs[0]].aval
+            for k, _, dim in terms(node.params["dims"]):
+                kind, axes = "all-reduce" if dim < 0 else "reduce-scatter", (node.params["mesh"][0][k],)
+                size = self._bytes(own, [()] * len(own.shape))
+                self._list.append(Collective(kind, size, 1, axes, node.id, "processes have terms of it"))
             return
         if node.id in spread.inner:
             inside = _Collecting(spread.inner[node.id][0], {})

@@ -193,4 +193,8 @@ def programs(k: int) -> Iterator[tuple[str, Made]]:
     yield "unet", forward(UNet(8), r(2 * k, 3, 32, 32))
     yield "unet step", step(UNet(8), s.Adam, r(2 * k, 3, 32, 32), r(2 * k, 3, 32, 32))
     yield "convolved", Made(lambda a, b: torch.fft.irfft(torch.fft.rfft(a) * torch.fft.rfft(b)), (r(64 * k, 256),) * 2)
+    parts = (r(4 * k, 64, 64), r(4 * k, 64, 64), r(4 * k, 64, 64))
+    yield "weights", Made(lambda q, k, v: ((q @ k.mT / 8).softmax(-1) @ v).tanh().sum(), parts)
+    square = r(128 * k, 128 * k) + 20 * torch.eye(128 * k)
+    yield "solved", Made(lambda a, b: torch.linalg.solve(a.exp(), b), (square, r(128 * k, 4)))
     yield "covariance", Made(lambda a: ((a - a.mean(0)).T @ (a - a.mean(0))) / len(a), (r(256 * k, 96),))

@@ -15,7 +15,8 @@ CLOSE = 0.1
 # further off, and why: XLA writes the gradient of a batch norm three times, in three layouts; it sorts places in 32
 # bits; it lays more copies of parameters into results than the model does
 FURTHER = {"resnet step": 0.3, "ranks": 0.2, "gpt step": 0.2}
-QUICK = ("mlp", "mlp step", "attention", "cnn", "embedding", "gp", "chain", "chain gradient", "convolved", "covariance")
+QUICK = ("mlp", "mlp step", "attention", "cnn", "embedding", "gp", "chain", "chain gradient", "convolved", "covariance",
+         "weights", "solved")  # fmt: skip
 NAMES = [name for name, _ in programs(1)]
 
 

@@ -14,13 +14,10 @@ from eager.core.pytree import tree_map
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
 from eager.distributed.tensor.dtensor import DTensor, available, distributed, is_distributed, place
+from eager.distributed.tensor.local import averaged
 from eager.distributed.tensor.placements import Partial, Placement, Replicate, Shard
 from eager.nn import Module
 
-TRACED = (
-    "fully_shard: between processes modules compute op by op. Remedy: DistributedDataParallel, or one process that has "
-    "all devices"
-)
 LOWERED = "fully_shard: mp_policy is of eager mode. Remedy: torch.autocast, which lowers precision in compiled programs"
 
 
@@ -57,19 +54,19 @@ class Gathering:
             self._plain.append(False)
             self._depth += 1
             return None
-        if self._policy.param_dtype is not None and not current_interpreter().immediate:
+        traced = not current_interpreter().immediate
+        separate = self._mesh._numbers is not None and current_interpreter().separates(self._mesh)
+        if self._policy.param_dtype is not None and traced and not separate:
             raise NotImplementedError(LOWERED)
         given: Any = (args, kwargs)
         if self._policy.cast_forward_inputs and self._policy.param_dtype is not None:
             given = tree_map(_as(self._policy.param_dtype), given)
         split = Splitting(self._mesh)
-        if self._mesh._numbers is None:
+        if not separate:
             given = tree_map(split, given)
-        elif not current_interpreter().immediate:
-            raise NotImplementedError(TRACED)
         self._plain.append(split.met)
         self._depth += 1
-        if self._depth == 1 and current_interpreter().immediate:  # a compiled program gathers by itself
+        if self._depth == 1 and (separate or not traced):  # else the program gathers by itself
             self._gather()
         return given
 
@@ -121,7 +118,10 @@ def gathered(parameter: Any, mesh: DeviceMesh) -> Any:
     left = [p for p, own in zip(parameter.placements, over, strict=True) if not own]
     whole = [Replicate() if own else p for p, own in zip(parameter.placements, over, strict=True)]
     terms = [Partial("avg") if own else p for p, own in zip(parameter.placements, over, strict=True)]
-    part = parameter.redistribute(lies, whole).to_local(grad_placements=terms)
+    if current_interpreter().immediate:
+        part = parameter.redistribute(lies, whole).to_local(grad_placements=terms)
+    else:
+        part = averaged(parameter, over)
     if all(over):
         return part
     others = lies[tuple(name for name, own in zip(lies._axes, over, strict=True) if not own)]

@@ -15,6 +15,7 @@ from typing import Any, final
 
 from eager.core.devices import CPU, check_device, device, device_of_mesh
 from eager.core.interpreter import current_interpreter
+from eager.core.meta import Meta, is_meta
 from eager.core.placed import data_of, is_placed, spread
 from eager.core.runtime import Dims, devices, runtime
 from eager.core.tensor import Tensor
@@ -103,15 +104,18 @@ class DTensor(Tensor, metaclass=_Kind):
     @property
     def placements(self) -> tuple[Placement, ...]:
         """How it lies on each dim of its mesh. CaptureError, a RuntimeError, in a trace, where that is not known."""
-        if not is_placed(self):
+        dims = self._d.dims if is_placed(self) or is_meta(self) else current_interpreter().lies(self)
+        if dims is None:
             raise self._d.error(UNKNOWN, "placements, or to_local()")
-        return self.device.mesh._placements(self._d.dims)
+        return self.device.mesh._placements(dims)
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """The part of the first device of this process, as a plain tensor. Gradients flow back to it, of several
         processes as `grad_placements` say. In a trace: see `placements`."""
         part: Tensor = self
-        if self.device_mesh._numbers is not None and is_placed(self):
+        if is_meta(self):
+            return Tensor._wrap(self._d.local())
+        if self.device_mesh._numbers is not None:
             return part_of(self, grad_placements)
         for placement, count in zip(self.placements, self.device_mesh.shape, strict=True):
             if isinstance(placement, Shard):
@@ -122,7 +126,9 @@ class DTensor(Tensor, metaclass=_Kind):
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
         """The whole, as a plain tensor. Gradients flow back, of several processes as `grad_placements` say."""
-        if self.device_mesh._numbers is not None and is_placed(self):
+        if is_meta(self):
+            return Tensor._wrap(Meta(self._d.shape, self._d.numpy_dtype))
+        if self.device_mesh._numbers is not None:
             return part_of(_laid(self, self.device_mesh, (Replicate(),) * self.device_mesh.ndim), grad_placements)
         return transferred(self, _plain_device(self.device_mesh))
 
@@ -193,6 +199,9 @@ def place(
             both = mesh if before is None else mesh._with(before) if mesh._numbers else before._joined(mesh, "place")
             kept = ((),) * t.ndim if before is None else t._d.dims
             dims = _changed(kept, mesh, given, both)
+            if is_meta(t):
+                t._d = Meta(t._d.shape, t._d.numpy_dtype, both, dims)
+                continue
             moved = before is not None and before._base != both._base
             data = part_of(_whole_of(t)).detach()._d if moved else data_of(sent_by(src_data_rank, t, mesh))
             t._d = spread(data, _checked_place(both), dims)
@@ -234,13 +243,20 @@ def distributed(whole: Any, mesh: DeviceMesh, placements: tuple[Placement, ...])
     """A plain tensor on the mesh, with its history; of a DTensor the same values, laid so on the axes of `mesh`."""
     if one_device.get():
         return whole
-    if is_distributed(whole) or not current_interpreter().immediate:
+    traced = not current_interpreter().immediate
+    if traced and not is_distributed(whole) and current_interpreter().separates(mesh):
+        whole = joined(whole, mesh, (Replicate(),) * mesh.ndim)
+    if is_distributed(whole) or traced:
         return _laid(whole, mesh, placements)
-    return _laid(transferred(whole, _checked_place(mesh)), mesh, placements)
+    where = _checked_place(mesh)
+    return _laid(whole if is_meta(whole) else transferred(whole, where), mesh, placements)
 
 
 def _laid(value: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> Any:
     """A tensor on the mesh, or on a part of it, lying so on the axes of `mesh`, and as before on others."""
+    if is_meta(value):
+        before = value._d.dims or ((),) * value.ndim
+        return Tensor._wrap(Meta(value._d.shape, value._d.numpy_dtype, mesh, _changed(before, mesh, placements)))
     if not current_interpreter().immediate:  # what it is on other axes is left to the compiler
         spec = _changed(((),) * value.ndim, mesh, placements)
         free = mesh.ndim < len(mesh._axes)
@@ -281,7 +297,8 @@ def _from_own(part: Any, mesh: DeviceMesh, placements: Sequence[Placement] | Non
 
 def sent_by(rank: int | None, tensor: Tensor, mesh: DeviceMesh) -> Tensor:
     """The plain `tensor` of process `rank` of the mesh, where several processes have one each; None: this one's."""
-    if rank is None or mesh._numbers is None or is_distributed(tensor) or not current_interpreter().immediate:
+    here = is_meta(tensor) or not current_interpreter().immediate
+    if rank is None or mesh._numbers is None or is_distributed(tensor) or here:
         return tensor
     _checked_place(mesh)
     about = {"ranks": mesh._numbers, "source": rank}

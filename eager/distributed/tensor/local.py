@@ -8,6 +8,7 @@ from typing import Any
 
 from eager.core import tape
 from eager.core.devices import device_of_mesh
+from eager.core.interpreter import current_interpreter
 from eager.core.placed import Placed, over
 from eager.core.runtime import runtime
 from eager.core.state import grad_enabled
@@ -22,6 +23,8 @@ __all__ = ["joined", "part_of", "reduced"]
 UNEVEN = (
     "from_local: a dim of {length} elements that several mesh dims divide, of which it is no multiple: parts of {part}"
 )
+IN_A_PROGRAM = "from_local in a compiled program: the parts make up {found}, not {shape}"
+SUMS = ("sum", "avg")  # what terms are reduced by where they are put together
 # what combines terms that lie along a dim
 _REDUCE = {
     "sum": lambda x: E.sum(x, axis=(0,), keepdims=False), "avg": lambda x: E.mean(x, axis=(0,), keepdims=False),
@@ -44,7 +47,11 @@ def joined(
 
     shape: that of the whole, where the parts are not of one size. ValueError if they cannot make it up.
     """
-    partial = [k for k, p in enumerate(placements) if isinstance(p, Partial)]
+    traced = not current_interpreter().immediate
+    partial = [
+        k for k, p in enumerate(placements)
+        if isinstance(p, Partial) and not (traced and p.reduce_op in SUMS)
+    ]  # fmt: skip
     for _ in partial:  # the processes' terms lie along a dim of their own
         part = part.unsqueeze(0)
     lead = len(partial)
@@ -61,6 +68,11 @@ def joined(
 def _joined(
     part: Tensor, mesh: DeviceMesh, placements: Sequence[Placement], shape: Sequence[int] | None, lead: int
 ) -> Tensor:
+    if not current_interpreter().immediate:
+        found = E.from_local(part, mesh=mesh._description, dims=_numbered(placements))
+        if shape is not None and tuple(shape) != tuple(found.shape):
+            raise NotImplementedError(IN_A_PROGRAM.format(found=tuple(found.shape), shape=tuple(shape)))
+        return found
     dims = dims_of(placements, mesh._own_axes, part.ndim)
     sizes = dict(zip(mesh._own_axes, mesh.shape, strict=True))
     wanted: dict[int, int] = {}  # lengths that parts of one size cannot make up
@@ -87,6 +99,24 @@ def _joined(
     return found
 
 
+def _numbered(placements: Sequence[Any]) -> tuple[Any, ...]:
+    """Placements as the ops `to_local` and `from_local` take them."""
+    return tuple(
+        (p.reduce_op, -1) if isinstance(p, Partial) else p.dim if isinstance(p, Shard) else -1 for p in placements
+    )
+
+
+def averaged(tensor: Any, over: Sequence[bool]) -> Tensor:
+    """`part_of` in a program, of a tensor that is gathered along the axes of its mesh that are `over`, and whose
+    gradients are averaged along these: each process gets its part of the mean."""
+    mesh, lie = tensor.device.mesh, _numbered(tensor.placements)
+    rest = [how for how, own in zip(lie, over, strict=True) if not own]
+    gathered = tuple(-1 if own else how for how, own in zip(lie, over, strict=True))
+    # of a dim that others split, too, the parts would come in another order
+    back = tuple(("avg", -1 if how in rest else how) if own else how for how, own in zip(lie, over, strict=True))
+    return E.to_local(tensor, mesh=mesh._description, dims=gathered, gradients=back)
+
+
 def _count(axes: Sequence[str], sizes: dict[str, int]) -> int:
     return math.prod(sizes[axis] for axis in axes)
 
@@ -104,6 +134,9 @@ def part_of(tensor: Any, gradients: Sequence[Placement] | None = None) -> Tensor
     lies.
     """
     mesh, placements = tensor.device.mesh, tensor.placements
+    if not current_interpreter().immediate:
+        back = () if gradients is None else _numbered(gradients)
+        return E.to_local(tensor, mesh=mesh._description, dims=_numbered(placements), gradients=back)
     found = Tensor._wrap(tensor._d.local())
     if tensor._n is not None and grad_enabled():
         crossings[:] = [True]

@@ -32,7 +32,7 @@ def distribute_parameter(
     """
     given = checked(placements, mesh.ndim, tensor.ndim)
     marks.add(tensor, marks.Mark(mesh, given, **how))
-    if available(mesh) and tensor.device.type != "meta":
+    if available(mesh):
         place(tensor, mesh, given, src_data_rank)
 
 

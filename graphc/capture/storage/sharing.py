@@ -42,7 +42,7 @@ class Sharing:
 
     def __init__(self, program: Program):
         self._known = {(a, b): how for a, b, how in program.guarded.overlaps}
-        written = written_by(program)
+        self._written = written = written_by(program)
         owners = dict.fromkeys([*(owner_of(s) for s in program.sources if not hasattr(s, "draw")), *written])
         brought = [s for s in owners if not isinstance(s, Captured) and getattr(s, "kind", None) is None]
         self._some_brought = any(s in written for s in brought)
@@ -81,10 +81,11 @@ class Sharing:
         return len(keys) == len(self._brought) and all(_key(t) not in keys for t in self.watched)
 
     def _all_known(self, tensors: list[Tensor]) -> bool:
-        """Whether those that share memory did so when the program was traced."""
+        """Whether those that share memory with what is written did so when the program was traced."""
         found = [(s, given(s, tensors)) for s in self._sources]
         for (a, x), (b, y) in itertools.combinations(found, 2):
-            if isinstance(a, Captured) and isinstance(b, Captured):
+            captured = isinstance(a, Captured) and isinstance(b, Captured)
+            if captured or self._written.isdisjoint((a, b)):
                 continue
             if (a, b) not in self._known and (b, a) not in self._known and relation(x, y) is not None:
                 return False

@@ -77,7 +77,7 @@ class _Layouts(ParallelStyle):
             _place(module, device_mesh, found)
 
         def held(values: Any, wishes: tuple[Any, ...], layouts: Any, local: bool, parts: Any = None) -> Any:
-            if available(device_mesh) and current_interpreter().immediate:
+            if available(device_mesh) and current_interpreter().separates(device_mesh):
                 each, wishes = functools.partial(_laid, mesh=device_mesh, local=local), _several(layouts)
             else:
                 each = functools.partial(_held, mesh=device_mesh)
