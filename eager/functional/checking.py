@@ -11,9 +11,10 @@ import inspect
 import numbers
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from eager.core.dtypes import type_name
+from eager.core.overriding import handled, local, overloaded
 from eager.core.tensor import Tensor
 
 WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
@@ -124,8 +125,13 @@ def _first_wrong(wanted: Sequence[Wanted], name: str, values: Sequence[Any], nam
 
 
 def raise_better(error: Exception, name: str, function: Callable[..., Any], values: Sequence[Any],
-                 named: Mapping[str, Any], method: bool = False) -> NoReturn:  # fmt: skip
-    """Raise PyTorch's error for an argument of a wrong kind, or else `error`, which the call raised."""
+                 named: Mapping[str, Any], method: bool = False) -> Any:  # fmt: skip
+    """Raise PyTorch's error for an argument of a wrong kind, or else `error`, which the call raised.
+
+    If there is an object with `__torch_function__` among the arguments, what that makes of the call is returned.
+    """
+    if local.classes and (found := overloaded((*values, *named.values()))):
+        return handled(function, found, values, named)
     said = isinstance(error, TypeError) and SAID.match(str(error)) is not None and name not in OF_PYTHON
     if not said and (wrong := wrong_argument(name, function, values, named, method)) is not None:
         raise wrong from None
@@ -150,6 +156,6 @@ def checking(name: str, function: Callable[..., Any], method: bool = False) -> C
         try:
             return function(*values, **named)
         except Exception as error:
-            raise_better(error, name, function, values, named, method)
+            return raise_better(error, name, function, values, named, method)
 
     return checked
