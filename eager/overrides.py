@@ -12,7 +12,10 @@ from typing import Any, Self
 
 from eager.core import overriding
 from eager.core.missing import explain
-from eager.core.overriding import HANDLER, Asking, DisableTorchFunctionSubclass, called, handled, local, overloaded
+from eager.core.overriding import (
+    HANDLER, NO_IMPLEMENTATION, Asking, DisableTorchFunctionSubclass, called, handled, is_unhandled,
+    local, overloaded,
+)  # fmt: skip
 from eager.core.tensor import Tensor
 from eager.surface import overriding as asking
 
@@ -22,8 +25,6 @@ __all__ = [
     "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
     "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
 ]  # fmt: skip
-
-NO_IMPLEMENTATION = "no implementation found for '{}' on types that implement __torch_function__: {}"
 
 
 class TorchFunctionMode:
@@ -95,7 +96,7 @@ def handle_torch_function(public_api: Any, relevant_args: Iterable[Any], *args: 
     try:
         return called(public_api, public_api, args, kwargs) if local.modes else handled(public_api, found, args, kwargs)
     except TypeError as error:
-        if not str(error).startswith(overriding.NO_HANDLER[:24]):
+        if not is_unhandled(error):
             raise
         name = f"{public_api.__module__}.{public_api.__name__}"
         raise TypeError(NO_IMPLEMENTATION.format(name, [type(value) for value in found])) from None

@@ -20,11 +20,23 @@ NO_HANDLER = (
     "Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n{tried}\n"
     "For more information, try re-running with TORCH_LOGS=not_implemented"
 )
+NO_IMPLEMENTATION = "no implementation found for '{}' on types that implement __torch_function__: {}"
 PLAIN_METHOD = (
     "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define "
     "it as a classmethod."
 )
 HANDLER = "__torch_function__"
+
+
+def _unhandled(text: str) -> TypeError:
+    error = TypeError(text)
+    error.unhandled = True  # type: ignore[attr-defined]
+    return error
+
+
+def is_unhandled(error: TypeError) -> bool:
+    """Whether all that were asked returned NotImplemented: Python's operators then ask the other operand."""
+    return getattr(error, "unhandled", False)
 
 
 class _Local(threading.local):
@@ -152,8 +164,11 @@ def handled(public: Any, found: Sequence[Any], args: Sequence[Any], kwargs: Mapp
         result = handler(public, types, tuple(args), *rest)
         if result is not NotImplemented:
             return result
+    name = resolve_name[0](public)
+    if name.startswith("torch.nn.functional."):
+        raise _unhandled(NO_IMPLEMENTATION.format(name, list(types)))
     tried = "".join(f"  - tensor subclass {kind}\n" for kind in types)
-    raise TypeError(NO_HANDLER.format(name=resolve_name[0](public), tried=tried))
+    raise _unhandled(NO_HANDLER.format(name=name, tried=tried))
 
 
 def _of_mode(public: Any, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -167,7 +182,7 @@ def _of_mode(public: Any, function: Callable[..., Any], args: Sequence[Any], kwa
         local.modes.append(mode)
     if result is NotImplemented:
         tried = f"  - mode object {mode!r}\n"
-        raise TypeError(NO_HANDLER.format(name=resolve_name[0](public), tried=tried))
+        raise _unhandled(NO_HANDLER.format(name=resolve_name[0](public), tried=tried))
     return result
 
 

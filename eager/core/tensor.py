@@ -85,6 +85,13 @@ class Tensor(TensorMethods, metaclass=Overrides):
         return result if cls is Tensor or func in unconverted else of_class(result, cls)
 
     @staticmethod
+    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Any:
+        """A `cls` of the values of `data`, in the same memory, without history. As `torch.Tensor._make_subclass`."""
+        with DisableTorchFunctionSubclass():
+            made = data.detach().as_subclass(cls)
+            return made.requires_grad_() if require_grad else made
+
+    @staticmethod
     def _wrap(array: Any) -> Tensor:
         """A Tensor over `array`, not copied, that requires no grad."""
         t = state.tracked_new(Tensor) if state.tracking else _new(Tensor)
@@ -425,7 +432,10 @@ class Tensor(TensorMethods, metaclass=Overrides):
     def __copy__(self) -> Tensor:
         if current_interpreter().immediate:
             found: Any = self.__reduce__()
-            return found[0](*found[1])
+            made = found[0](*found[1])
+            for state in found[2:]:
+                made.__dict__.update(state)
+            return made
         copied = self.detach()
         copied.__class__ = type(self)
         return copied if self._n is None else copied.requires_grad_()

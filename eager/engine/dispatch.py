@@ -18,7 +18,7 @@ from eager.core.dtypes import type_name
 from eager.core.grad_mode import GradMode
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.meta import Meta, NoDataError
-from eager.core.overriding import handled, in_use, local, overloaded, public_of
+from eager.core.overriding import handled, in_use, is_unhandled, local, overloaded, public_of
 from eager.core.placed import Placed, common_device, data_of, run
 from eager.core.sparse import SparseOperandError
 from eager.core.stand_ins import SEALED_SAVE, Sealed
@@ -86,7 +86,12 @@ def _apply_known(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> 
     known = (Tensor, *SCALARS) if op.rule.promote and op.rule.scalars else Tensor
     if not all(isinstance(x, known) for x in operands) and not _asked(operands):
         return NotImplemented
-    return apply(op, operands, params)
+    try:
+        return apply(op, operands, params)
+    except TypeError as error:
+        if is_unhandled(error):
+            return NotImplemented
+        raise
 
 
 def plain_or_trace(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:

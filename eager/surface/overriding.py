@@ -14,7 +14,7 @@ from typing import Any
 
 from eager.core import overriding
 from eager.core.missing import MissingMethod
-from eager.core.overriding import Asking, called
+from eager.core.overriding import Asking, called, is_unhandled
 from eager.core.tensor import Tensor
 from eager.surface import entries
 from eager.surface.later import Later
@@ -171,8 +171,15 @@ def _method(name: str) -> Callable[..., Any]:
     if name in REFLECTED:
         return _reflected(name, told, REFLECTED[name])
 
+    operator = name in REFLECTED.values()
+
     def asked(*args: Any, **kwargs: Any) -> Any:
-        return called(getattr(Tensor, told), raw(name), args, kwargs)
+        try:
+            return called(getattr(Tensor, told), raw(name), args, kwargs)
+        except TypeError as error:
+            if operator and is_unhandled(error):
+                return NotImplemented
+            raise
 
     asked.__name__ = asked.__qualname__ = name
     asked.__doc__ = f"As `torch.Tensor.{told}`, by `__torch_function__`."
@@ -182,9 +189,14 @@ def _method(name: str) -> Callable[..., Any]:
 def _reflected(name: str, told: str, forward: str) -> Callable[..., Any]:
     """A reflected operator: that of another tensor is told as the forward one, whose turn it would have been."""
     def asked(self: Any, other: Any) -> Any:
-        if isinstance(other, Tensor):
-            return called(getattr(Tensor, TOLD.get(forward, forward)), raw(forward), (other, self), {})
-        return called(getattr(Tensor, told), raw(name), (self, other), {})
+        try:
+            if isinstance(other, Tensor):
+                return called(getattr(Tensor, TOLD.get(forward, forward)), raw(forward), (other, self), {})
+            return called(getattr(Tensor, told), raw(name), (self, other), {})
+        except TypeError as error:
+            if is_unhandled(error):
+                return NotImplemented
+            raise
 
     asked.__name__ = asked.__qualname__ = name
     return asked
@@ -238,7 +250,7 @@ def name_of(function: Any) -> str | None:
     """PyTorch's name of a public function, a method of Tensor, or the `__get__` of a property."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, property):
-        found = next((name for name in vars(Asking) if getattr(Tensor, name, None) is owner), None)
+        found = next((name for name in vars(Asking) if raw(name) is owner), None)
         return None if found is None else f"torch.Tensor.{found}.{function.__name__}"
     name = getattr(function, "__name__", "")
     if getattr(Tensor, name, None) is function and not isinstance(function, Public):
