@@ -13,7 +13,8 @@ from eager.nn.conversion import parse_to
 from eager.rng.generator import Generator
 
 __all__ = [
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Generator", "PyTorchFileReader",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Generator",
+    "PyTorchFileReader",
 ]  # fmt: skip
 
 _TensorMeta = type(Tensor)

@@ -13,8 +13,15 @@ from typing import Any, Self
 from eager.core import overriding
 from eager.core.missing import explain
 from eager.core.overriding import (
-    HANDLER, NO_IMPLEMENTATION, Asking, DisableTorchFunctionSubclass, called, handled, is_unhandled,
-    local, overloaded,
+    HANDLER,
+    NO_IMPLEMENTATION,
+    Asking,
+    DisableTorchFunctionSubclass,
+    called,
+    handled,
+    is_unhandled,
+    local,
+    overloaded,
 )  # fmt: skip
 from eager.core.tensor import Tensor
 from eager.surface import overriding as asking

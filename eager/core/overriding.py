@@ -1,4 +1,4 @@
-"""`__torch_function__`: a class says what functions do with its instances. The protocol; where it is asked is elsewhere.
+"""`__torch_function__`: a class says what functions do with its instances. The protocol, not where it is asked.
 
 Functions and methods of plain tensors are not touched until the first class that takes part is made: `Overrides`
 gives such a class the methods that ask, and `on_first_class` is called once, to put the asking ones in the place of
@@ -49,7 +49,7 @@ class _Local(threading.local):
 
 local = _Local()
 in_use: list[bool] = []  # not empty once there is such a class
-public_of: list[Callable[[str], Any]] = []  # gives the public function behind an op
+public_of: list[Callable[..., Any]] = []  # gives the public function of a name, behind an op or another function
 on_first_class: list[Callable[[], None]] = []  # called before the first class that takes part exists
 unconverted: set[Any] = set()  # functions whose results the default handler leaves as they are
 resolve_name: list[Callable[[Any], str]] = [lambda function: getattr(function, "__name__", str(function))]

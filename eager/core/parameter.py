@@ -30,7 +30,7 @@ class Parameter(Tensor, metaclass=ParameterMeta):
     """
 
     __slots__ = ()
-    __torch_function__ = staticmethod(disabled)
+    __torch_function__: Any = staticmethod(disabled)
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         if cls is Parameter and isinstance(data, Asking):
@@ -50,7 +50,7 @@ class Parameter(Tensor, metaclass=ParameterMeta):
         p.requires_grad_(requires_grad, _message=INEXACT_ONLY)
         return p
 
-    def __init__(self, data: Any = None, requires_grad: bool = True):
+    def __init__(self, *arguments: Any, **options: Any):  # of a subclass, whose `__new__` takes others
         pass
 
     def __repr__(self) -> str:

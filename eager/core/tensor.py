@@ -71,6 +71,12 @@ class Tensor(TensorMethods, metaclass=Overrides):
     _g: Any
     _v: Any
 
+    def __new__(cls, *data: Any, **options: Any) -> Any:
+        """A `cls` of sizes or data, as `torch.Tensor(...)` makes it; an `__init__` of a subclass finds it made."""
+        made = _new(cls)
+        Tensor.__init__(made, *data, **options)
+        return made
+
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What functions do with instances of a subclass: what they do with tensors, with results of that subclass.
@@ -85,10 +91,10 @@ class Tensor(TensorMethods, metaclass=Overrides):
         return result if cls is Tensor or func in unconverted else of_class(result, cls)
 
     @staticmethod
-    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Any:
-        """A `cls` of the values of `data`, in the same memory, without history. As `torch.Tensor._make_subclass`."""
+    def _make_subclass(kind: Any, data: Tensor, require_grad: bool = False) -> Any:
+        """A `kind` of the values of `data`, in the same memory, without history. As `torch.Tensor._make_subclass`."""
         with DisableTorchFunctionSubclass():
-            made = data.detach().as_subclass(cls)
+            made = data.detach().as_subclass(kind)
             return made.requires_grad_() if require_grad else made
 
     @staticmethod

@@ -34,6 +34,7 @@ from graphc.ops.operators import BINARY, COMPARISON
 from graphc.ops.spec import OPS, Op
 
 cast = OPS["cast"]
+GENERATED = "eager.generated_"  # how modules of generated functions are called
 SCALARS = (bool, int, float, complex, np.generic)
 double_ops: Any = None  # codegen.GeneratedOps for float64, set by eager.engine.language
 
@@ -47,10 +48,16 @@ def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     except SparseOperandError:
         form = sparse.hooks["apply"]
     except TypeError:
-        if not (found := _asked(operands)):
+        # a function that is more than this op is told itself, by whoever catches this
+        if not (found := _asked(operands)) or not is_generated(public := public_of[0](op.name, method=False)):
             raise
-        return handled(public_of[0](op.name), found, operands, params)
+        return handled(public, found, operands, params)
     return form(op, operands, params)
+
+
+def is_generated(function: Any) -> bool:
+    """Whether it is the function of an op itself."""
+    return str(getattr(function, "__module__", "")).startswith(GENERATED)
 
 
 def _asked(operands: Sequence[Any]) -> list[Any]:
@@ -84,10 +91,11 @@ def _not_a_tensors(op: Op, operand: Any, prefix: str = "") -> TypeError:
 def _apply_known(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     operands = [Tensor._wrap(x) if x.__class__ is np.ndarray else x for x in operands]
     known = (Tensor, *SCALARS) if op.rule.promote and op.rule.scalars else Tensor
-    if not all(isinstance(x, known) for x in operands) and not _asked(operands):
-        return NotImplemented
     try:
-        return apply(op, operands, params)
+        if all(isinstance(x, known) for x in operands):
+            return apply(op, operands, params)
+        found = _asked(operands)
+        return handled(public_of[0](op.name), found, operands, params) if found else NotImplemented
     except TypeError as error:
         if is_unhandled(error):
             return NotImplemented

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from eager.core.dtypes import type_name
-from eager.core.overriding import handled, local, overloaded
+from eager.core.overriding import handled, local, overloaded, public_of
 from eager.core.tensor import Tensor
 
 WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
@@ -131,13 +131,30 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
     If there is an object with `__torch_function__` among the arguments, what that makes of the call is returned.
     """
     if local.classes and (found := overloaded((*values, *named.values()))):
-        return handled(function, found, values, named)
+        return handled(public_of[0](name, function, method), found, values, named)
     said = isinstance(error, TypeError) and SAID.match(str(error)) is not None and name not in OF_PYTHON
     if not said and (wrong := wrong_argument(name, function, values, named, method)) is not None:
         raise wrong from None
     if isinstance(error, TypeError) and INSIDE.match(str(error)):
         raise TypeError(INSIDE.sub(f"{name}()", str(error))) from None
     raise error
+
+
+def catching(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, the public `name`, that asks the classes of its arguments when a call has failed."""
+    if not inspect.isfunction(function):
+        return function
+
+    @functools.wraps(function)
+    def caught(*values: Any, **named: Any) -> Any:
+        try:
+            return function(*values, **named)
+        except Exception:
+            if not local.classes or not (found := overloaded((*values, *named.values()))):
+                raise
+            return handled(public_of[0](name, function, False), found, values, named)
+
+    return caught
 
 
 def checking(name: str, function: Callable[..., Any], method: bool = False) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ from eager.surface.later import Later
 def install() -> None:
     """Give Tensor what the tables say. Some replace the plain forms that `eager.surface.operators` gives."""
     for name, where in METHODS.items():
-        setattr(Tensor, name, Later(name, lambda name=name, where=where: offered(name, where, method=True)))
+        setattr(Tensor, name, Later(name, lambda name=name, where=where: _method(name, where)))
     for name, where in PROPERTIES.items():
         setattr(Tensor, name, Later(name, lambda where=where: property(found(*where))))
     for name, target in names.ALIASES.items():
@@ -27,6 +27,13 @@ def install() -> None:
         setattr(Tensor, name, MissingMethod(name))
     for name, value in names.ALIKE.items():
         setattr(Tensor, name, value)
+
+
+def _method(name: str, where: tuple[str, str]) -> Any:
+    method = offered(name, where, method=True)
+    if name.startswith("__r") and name != "__repr__":  # a reflected operator, which shows its own name
+        method.__name__ = method.__qualname__ = name
+    return method
 
 
 def _alias(target: str) -> Callable[..., Any]:

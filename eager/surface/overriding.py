@@ -61,9 +61,10 @@ class Public:
         self.seen_by_classes = seen_by_classes
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function: Callable[..., Any] = self.__wrapped__  # type: ignore[attr-defined]
         if self.seen_by_classes or overriding.local.modes:
-            return called(self, self.__wrapped__, args, kwargs)  # type: ignore[attr-defined]
-        return self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
+            return called(self, function, args, kwargs)
+        return function(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -77,8 +78,16 @@ class Public:
     def __repr__(self) -> str:
         return repr(self.__wrapped__)  # type: ignore[attr-defined]
 
-    def __reduce__(self) -> str:
-        return self.__qualname__  # type: ignore[attr-defined]
+    def __reduce__(self) -> Any:
+        name: str = self.__qualname__  # type: ignore[attr-defined]
+        if getattr(sys.modules[self.__module__], name, None) is self:
+            return name
+        return _again, (self.__wrapped__,)  # type: ignore[attr-defined]
+
+
+def _again(function: Callable[..., Any]) -> Any:
+    """The public function that was pickled, which asks if anybody is to be asked here."""
+    return Public(function) if asking else function
 
 
 asking = False
@@ -174,8 +183,9 @@ def _method(name: str) -> Callable[..., Any]:
     operator = name in REFLECTED.values()
 
     def asked(*args: Any, **kwargs: Any) -> Any:
+        function = raw(name)
         try:
-            return called(getattr(Tensor, told), raw(name), args, kwargs)
+            return called(getattr(Tensor, told), function, args, kwargs)
         except TypeError as error:
             if operator and is_unhandled(error):
                 return NotImplemented
@@ -188,6 +198,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 def _reflected(name: str, told: str, forward: str) -> Callable[..., Any]:
     """A reflected operator: that of another tensor is told as the forward one, whose turn it would have been."""
+
     def asked(self: Any, other: Any) -> Any:
         try:
             if isinstance(other, Tensor):
@@ -222,7 +233,11 @@ def _replace(wanted: Callable[[Any], bool]) -> None:
     _plain.clear()
     _plain.update((name, own) for name in vars(Asking) if (own := vars(Tensor).get(name)) is not None and wanted(own))
     for name in _plain:
-        setattr(Tensor, name, vars(Asking)[name])
+        asked = vars(Asking)[name]
+        if not isinstance(asked, property):
+            functools.update_wrapper(asked, raw(name))  # what asks for names of arguments finds them
+            asked.__name__ = asked.__qualname__ = name
+        setattr(Tensor, name, asked)
 
 
 def _takes_others(own: Any) -> bool:
@@ -241,9 +256,19 @@ def all_ask(every: bool) -> None:
     _replace(lambda own: True) if every else _replace(_takes_others)
 
 
-def told_of(op: str) -> Any:
-    """The public function or method behind the op of that name."""
-    return getattr(Tensor, op) if op in vars(Tensor) else getattr(sys.modules["eager"], op, op)
+def told_of(name: str, function: Any = None, method: bool = True) -> Any:
+    """The public method or function of that name, behind the op of it, or behind `function`."""
+    of_modules = [sys.modules[each] for each in NAMESPACES if each in sys.modules]
+    for namespace in [Tensor, *of_modules] if method else of_modules:
+        if (found := getattr(namespace, name, None)) is not None and function in (None, *_wrapped(found)):
+            return found
+    return name if function is None else function
+
+
+def _wrapped(function: Any) -> Iterator[Any]:
+    while function is not None:
+        yield function
+        function = getattr(function, "__wrapped__", None)
 
 
 def name_of(function: Any) -> str | None:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, final
 
-from eager.core.overriding import Asking
 from eager.core.interpreter import interpreting
+from eager.core.overriding import Asking
 from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.calls import call_of
