@@ -42,8 +42,10 @@ class Call:
 
 def is_named(value: Any) -> bool:
     """Whether `pickle` keeps a value by its name."""
-    return isinstance(value, (type, FunctionType)) or hasattr(value, "__wrapped__") or (
-        isinstance(value, BuiltinFunctionType) and not hasattr(type(value.__self__), value.__name__)
+    return (
+        isinstance(value, (type, FunctionType))
+        or hasattr(value, "__wrapped__")
+        or (isinstance(value, BuiltinFunctionType) and not hasattr(type(value.__self__), value.__name__))
     )
 
 

@@ -231,7 +231,7 @@ def _replace(wanted: Callable[[Any], bool]) -> None:
     for name, own in _plain.items():
         setattr(Tensor, name, own)
     _plain.clear()
-    _plain.update((name, own) for name in vars(Asking) if (own := vars(Tensor).get(name)) is not None and wanted(own))
+    _plain.update((name, own) for name, own in vars(Tensor).items() if _asks(name, own) and wanted(own))
     for name in _plain:
         asked = vars(Asking)[name]
         if not isinstance(asked, property):
