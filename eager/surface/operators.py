@@ -72,6 +72,8 @@ def _operator(name: str, dunder: str, reflected: bool = False) -> Later:
     def resolve() -> Callable[..., Any]:
         real = single.operator(OPS[name], reflected)
         real.__name__ = real.__qualname__ = dunder
+        own = ("self", "other")[: len(OPS[name].args)]
+        real.__signature__ = inspect.Signature([Parameter(each, Parameter.POSITIONAL_ONLY) for each in own])  # type: ignore[attr-defined]
         return real
 
     return Later(dunder, resolve)
