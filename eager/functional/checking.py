@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from eager.core.dtypes import type_name
 from eager.core.overriding import handled, local, overloaded, public_of
 from eager.core.tensor import Tensor
+from eager.functional.binding import binding_error
 
 WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
 SAID = re.compile(r"[\w.]+\(\)(:| received| takes| got| missing) ")  # PyTorch's words
@@ -61,6 +62,16 @@ OF_PYTHON = {
     }.items()
     for name in names.split()
 }  # fmt: skip
+
+
+# functions of `torch.nn.functional` that PyTorch does not write in Python
+OF_CPP = frozenset(
+    "avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d bilinear channel_shuffle conv1d conv2d conv3d conv_tbc "
+    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity gelu hardshrink linear logsigmoid "
+    "native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu "
+    "scaled_dot_product_attention softplus softshrink celu_ elu_ hardtanh_ leaky_relu_ relu_ rrelu_ selu_ threshold_"
+    .split()
+)  # fmt: skip
 
 
 class Wanted(NamedTuple):
@@ -109,6 +120,11 @@ def wrong_argument(name: str, function: Callable[..., Any], values: Sequence[Any
     return _first_wrong(wanted[:1] if name in OF_PYTHON else wanted, name, values, named, method)
 
 
+def of_python(function: Callable[..., Any]) -> bool:
+    """Whether PyTorch writes a function of `torch.nn.functional` in Python, as it does most."""
+    return function.__module__.startswith("eager.nn.functions") and function.__name__ not in OF_CPP
+
+
 def _first_wrong(wanted: Sequence[Wanted], name: str, values: Sequence[Any], named: Mapping[str, Any],
                  method: bool) -> Exception | None:  # fmt: skip
     for each in wanted:
@@ -132,6 +148,14 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
     """
     if local.classes and (found := overloaded((*values, *named.values()))):
         return handled(public_of[0](name, function, method), found, values, named)
+    if name not in OF_PYTHON and not of_python(function):
+
+        def wrong_one(argument: str, value: Any, by_name: bool) -> Exception | None:
+            found = next((w for w in wanted_of(function) if w.argument == argument), None)
+            return None if found is None else found.error(name, value, by_name, method)
+
+        if (unbound := binding_error(name, function, values, named, method, wrong_one)) is not None:
+            raise unbound from None
     said = isinstance(error, TypeError) and SAID.match(str(error)) is not None and name not in OF_PYTHON
     if not said and (wrong := wrong_argument(name, function, values, named, method)) is not None:
         raise wrong from None
@@ -141,7 +165,7 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
 
 
 def catching(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, the public `name`, that asks the classes of its arguments when a call has failed."""
+    """`function`, the public `name`, asked what was wrong, and its arguments' classes, when a call has failed."""
     if not inspect.isfunction(function):
         return function
 
@@ -149,10 +173,8 @@ def catching(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def caught(*values: Any, **named: Any) -> Any:
         try:
             return function(*values, **named)
-        except Exception:
-            if not local.classes or not (found := overloaded((*values, *named.values()))):
-                raise
-            return handled(public_of[0](name, function, False), found, values, named)
+        except Exception as error:
+            return raise_better(error, name, function, values, named)
 
     return caught
 
