@@ -20,6 +20,10 @@ from eager.functional.binding import binding_error
 
 WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
 SAID = re.compile(r"[\w.]+\(\)(:| received| takes| got| missing) ")  # PyTorch's words
+PARSED = re.compile(
+    r"([\w.<>]+)\(\)(: argument '| got an unexpected| missing \d| takes \d| takes from)"
+)  # and its name
+UNPLACED = re.compile(r"argument '(\w+)'(?= must be)")
 INSIDE = re.compile(r"[\w.<>]*<locals>\.\w+\(\)")  # the name of a function that another one has made
 # arguments that are an int or several, in all functions that have them
 INTS = frozenset("size stride kernel_size s pad padding dilation split_sizes output_size dims normalized_shape".split())
@@ -120,6 +124,17 @@ def wrong_argument(name: str, function: Callable[..., Any], values: Sequence[Any
     return _first_wrong(wanted[:1] if name in OF_PYTHON else wanted, name, values, named, method)
 
 
+def _placed(text: str, function: Callable[..., Any], named: Mapping[str, Any], method: bool) -> str:
+    """An error with the position of the argument that it names, if that was given by position."""
+    found = UNPLACED.search(text)
+    if found is None or found[1] in named:
+        return text
+    parameters = list(inspect.signature(function).parameters)
+    if found[1] not in parameters:
+        return text
+    return text.replace(found[0], f"{found[0]} (position {parameters.index(found[1]) + (not method)})", 1)
+
+
 def of_python(function: Callable[..., Any]) -> bool:
     """Whether PyTorch writes a function of `torch.nn.functional` in Python, as it does most."""
     return function.__module__.startswith("eager.nn.functions") and function.__name__ not in OF_CPP
@@ -159,13 +174,18 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
     said = isinstance(error, TypeError) and SAID.match(str(error)) is not None and name not in OF_PYTHON
     if not said and (wrong := wrong_argument(name, function, values, named, method)) is not None:
         raise wrong from None
+    if isinstance(error, TypeError) and not of_python(function) and (parsed := PARSED.match(str(error))):
+        raise TypeError(_placed(name + str(error)[parsed.end(1) :], function, named, method)) from None
     if isinstance(error, TypeError) and INSIDE.match(str(error)):
         raise TypeError(INSIDE.sub(f"{name}()", str(error))) from None
     raise error
 
 
-def catching(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, the public `name`, asked what was wrong, and its arguments' classes, when a call has failed."""
+def catching(name: str, function: Callable[..., Any], home: str) -> Callable[..., Any]:
+    """`function`, asked what was wrong, and its arguments' classes, when a call has failed.
+
+    name: what PyTorch calls it in errors; home: the module in which it is public, by the end of that name or all of it.
+    """
     if not inspect.isfunction(function):
         return function
 
@@ -176,6 +196,7 @@ def catching(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             return raise_better(error, name, function, values, named)
 
+    caught.__module__, caught.__qualname__ = home, name.removeprefix(f"{home.rpartition('.')[2]}_")  # for pickle
     return caught
 
 

@@ -61,8 +61,7 @@ def offered(name: str, where: tuple[str, str], method: bool = False) -> Callable
     if where[0] in ASKED or ".".join(where) in ASKED:
         taking = checking(name, taking, method)
     elif not method and taking is function and where[0].startswith("functional."):
-        taking = catching(name, function)
-        taking.__module__, taking.__qualname__ = "eager", name  # where pickle finds it
+        taking = catching(name, function, "eager")
     if name not in DEPRECATED:
         return taking
 

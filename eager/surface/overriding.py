@@ -260,8 +260,9 @@ def told_of(name: str, function: Any = None, method: bool = True) -> Any:
     """The public method or function of that name, behind the op of it, or behind `function`."""
     of_modules = [sys.modules[each] for each in NAMESPACES if each in sys.modules]
     for namespace in [Tensor, *of_modules] if method else of_modules:
-        if (found := getattr(namespace, name, None)) is not None and function in (None, *_wrapped(found)):
-            return found
+        for each in (name, name.partition("_")[2]):  # `linalg_norm` is the norm of `linalg`
+            if (found := getattr(namespace, each, None)) is not None and function in (None, *_wrapped(found)):
+                return found
     return name if function is None else function
 
 
