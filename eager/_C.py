@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 from eager.core.missing import explain
+from eager.core.overriding import DisableTorchFunction, DisableTorchFunctionSubclass, local
+from eager.core.overriding import disabled as _disabled_torch_function_impl  # noqa: F401
 from eager.core.tensor import Tensor
 from eager.nn.conversion import parse_to
 from eager.rng.generator import Generator
 
-__all__ = ["DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Generator", "PyTorchFileReader"]
+__all__ = [
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Generator",
+    "PyTorchFileReader",
+]  # fmt: skip
 
 _TensorMeta = type(Tensor)
 _nn = SimpleNamespace(_parse_to=parse_to)
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether classes are asked for their `__torch_function__`."""
+    return local.classes
 
 
 def _get_tracing_state() -> None:
@@ -41,10 +50,6 @@ class DispatchKeySet:
 
     def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
         return DispatchKeySet(*self.keys, *other.keys)
-
-
-class DisableTorchFunctionSubclass(nullcontext[None]):
-    """A block in which functions call no `__torch_function__`, as they never do here."""
 
 
 class PyTorchFileReader:

@@ -23,10 +23,11 @@ from eager.core.grad_mode import (
 from eager.core.parameter import Parameter
 from eager.core.tensor import Tensor
 from eager.engine.language import source
-from eager.surface import methods, names, operators, public
+from eager.surface import methods, names, operators, overriding, public
 
 operators.install()
 methods.install()
+overriding.install()
 
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
@@ -49,7 +50,7 @@ def __getattr__(name: str) -> Any:
             if error.name != f"eager.{name}":
                 raise
     try:
-        value = public.named(name)
+        value = overriding.public(name, public.named(name))
     except LookupError:
         raise AttributeError(name) from None  # `missing.explain` says more
     if public.is_fixed(name):

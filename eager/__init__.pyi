@@ -9,7 +9,7 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, random as random, return_types as return_types, serialization as serialization, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
-from eager._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass, PyTorchFileReader as PyTorchFileReader
+from eager._C import PyTorchFileReader as PyTorchFileReader
 from eager.amp.autocast_mode import autocast as autocast
 from eager.amp.grad_scaler import GradScaler as GradScaler
 from eager.autograd.custom_ops import Operations
@@ -19,6 +19,7 @@ from eager.core.dtypes import Size as Size, dtype as dtype
 from eager.core.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from eager.core.layouts import layout as layout, memory_format as memory_format
 from eager.core.limits import finfo as finfo, iinfo as iinfo
+from eager.core.overriding import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from eager.core.parameter import Parameter as Parameter
 from eager.core.tensor import Tensor as Tensor
 from eager.rng.generator import Generator as Generator

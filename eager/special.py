@@ -10,6 +10,7 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
 from eager.functional.arguments import shape_of
+from eager.functional.checking import catching
 from eager.functional.elementwise import (
     igamma,
     igammac,
@@ -61,7 +62,7 @@ def __getattr__(name: str) -> Any:
     op = _SHARED.get(name, PREFIX + name)
     if op not in OPS:
         raise AttributeError(f"module 'eager.special' has no attribute '{name}'")
-    function = globals()[name] = getattr(E, op)
+    function = globals()[name] = catching(f"special_{name}", getattr(E, op), __name__)
     return function
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, final
@@ -291,6 +292,8 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if old is not None:
         copied._g = deepcopy(old, memo)
     memo[id(self)] = copied
+    if own := getattr(self, "__dict__", None):  # of an instance of a subclass
+        copied.__dict__.update(copy.deepcopy(own, memo))
     return copied
 
 
@@ -324,12 +327,13 @@ def reduced(self: Tensor) -> tuple[Any, ...]:
     if is_sparse(self):
         data = self._d
         return sparse_again, (type(self), data.layout, data.parts, data.shape, data.coalesced)
+    own = (vars(self),) if getattr(self, "__dict__", None) else ()  # what an instance of a subclass has besides
     array = self._array()
     owner = owner_of(array)
     if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
         owner = array = np.ascontiguousarray(array)  # a pickled array comes back in one of these two orders
     offset = address(array) - address(owner)
-    return rebuild, (type(self), owner, array.dtype, offset, array.shape, array.strides, self._n is not None)
+    return rebuild, (type(self), owner, array.dtype, offset, array.shape, array.strides, self._n is not None), *own
 
 
 def sparse_again(kind: type[Tensor], layout: str, parts: Sequence[Tensor], shape: Any, coalesced: bool) -> Tensor:

@@ -367,13 +367,13 @@ class Call:
     def slots(self) -> Mapping[str, Any]:
         """Leaves of the program's result by label: a Slot, or a number that the trace has fixed. Needs `program`."""
         assert self.program is not None
-        return flatten(self.program.result.structure, lambda x: type(x) is Slot or is_number(x) or is_array(x))[1]
+        return flatten(self.program.result.plain, lambda x: type(x) is Slot or is_number(x) or is_array(x))[1]
 
     @cached_property
     def keeps_containers(self) -> bool:
         """Whether the result has a container in it that was there before the call. Needs `program`."""
         assert self.program is not None
-        return bool(flatten(self.program.result.structure, lambda x: type(x) is Kept)[1])
+        return bool(flatten(self.program.result.plain, lambda x: type(x) is Kept)[1])
 
     @cached_property
     def tensor_slots(self) -> list[int]:

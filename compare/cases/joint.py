@@ -59,7 +59,7 @@ def joint_of(case: Case, graph: Graph) -> Joint:
     """
     program = case.program
     assert program is not None
-    structure, _ = flatten(program.result.structure, lambda x: type(x) is Slot or is_number(x) or is_array(x))
+    structure, _ = flatten(program.result.plain, lambda x: type(x) is Slot or is_number(x) or is_array(x))
     refs = [ref.id for ref in flatten(graph.result, lambda x: isinstance(x, Ref))[1].values()]  # one for each slot
     live = [k for k in case.tensor_slots if case.seeds(k, graph.nodes[refs[k]].dtype)] if case.wrt else []
 

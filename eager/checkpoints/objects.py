@@ -42,8 +42,10 @@ class Call:
 
 def is_named(value: Any) -> bool:
     """Whether `pickle` keeps a value by its name."""
-    return isinstance(value, (type, FunctionType)) or (
-        isinstance(value, BuiltinFunctionType) and not hasattr(type(value.__self__), value.__name__)
+    return (
+        isinstance(value, (type, FunctionType))
+        or hasattr(value, "__wrapped__")
+        or (isinstance(value, BuiltinFunctionType) and not hasattr(type(value.__self__), value.__name__))
     )
 
 
@@ -52,7 +54,7 @@ def global_of(value: Any) -> Global | Call:
     if value in _SINGLE_TYPES:
         return Call("builtins type", (_SINGLE_TYPES[value],))
     module, name = value.__module__, value.__qualname__
-    if homes.is_ours(module) and homes.found(*(names := homes.pytorch_name(value))) is value:
+    if homes.is_ours(module) and homes.found(*(names := homes.pytorch_name(value))) == value:
         return _by_parts(*names)
     pickle.dumps(value, 2)
     return _by_parts(pickle.whichmodule(value, name), name)

@@ -128,7 +128,7 @@ def pytorch_name(value: Any) -> tuple[str, str]:
     module, name = value.__module__, value.__qualname__
     if not isinstance(value, type):
         for place in PUBLIC:
-            if getattr(_module(place), name, None) is value:
+            if getattr(_module(place), name, None) == value:
                 return _path(THEIRS, place), name
     return _theirs().get((module, name), (THEIRS + module.removeprefix(OURS), name))
 

@@ -34,8 +34,9 @@ def not_of_kind(x: Any, wanted: str, argument: str = "") -> TypeError:
 def _frames() -> Iterator[FrameType]:
     """Those of this package without a break, from the inner ones outwards."""
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith("eager."):
-        yield frame
+    while frame is not None and (module := str(frame.f_globals.get("__name__"))).startswith("eager."):
+        if not module.endswith(".overriding"):  # which passes on what it is given
+            yield frame
         frame = frame.f_back
 
 

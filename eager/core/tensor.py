@@ -19,8 +19,8 @@ from eager.core.devices import CPU, device
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.meta import NO_NUMPY
 from eager.core.missing import MissingMethod
+from eager.core.overriding import DisableTorchFunctionSubclass, Overrides, of_class, unconverted
 from eager.core.placed import data_of, device_of, is_elsewhere, is_placed
-from eager.core.shown import Shown
 from eager.core.sparse import Sparse, _tensor_type, hooks
 from eager.core.stand_ins import SEALED_LEAF, SEALED_WRITE, Deferred, Sealed
 from eager.core.state import grad_enabled
@@ -61,7 +61,7 @@ IN_TRANSFORM = (
 LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 
 
-class Tensor(TensorMethods, metaclass=Shown):
+class Tensor(TensorMethods, metaclass=Overrides):
     """A multi-dimensional array of one dtype, with automatic differentiation. As `torch.Tensor`."""
 
     __slots__ = ("__weakref__", "_d", "_g", "_n", "_v")
@@ -70,6 +70,32 @@ class Tensor(TensorMethods, metaclass=Shown):
     _n: Any
     _g: Any
     _v: Any
+
+    def __new__(cls, *data: Any, **options: Any) -> Any:
+        """A `cls` of sizes or data, as `torch.Tensor(...)` makes it; an `__init__` of a subclass finds it made."""
+        made = _new(cls)
+        Tensor.__init__(made, *data, **options)
+        return made
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What functions do with instances of a subclass: what they do with tensors, with results of that subclass.
+
+        func: the function called. types: the classes among its arguments that have a handler. NotImplemented if one of
+        them is no base of `cls`. As `torch.Tensor.__torch_function__`.
+        """
+        if not all(issubclass(cls, kind) for kind in types):
+            return NotImplemented
+        with DisableTorchFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
+        return result if cls is Tensor or func in unconverted else of_class(result, cls)
+
+    @staticmethod
+    def _make_subclass(kind: Any, data: Tensor, require_grad: bool = False) -> Any:
+        """A `kind` of the values of `data`, in the same memory, without history. As `torch.Tensor._make_subclass`."""
+        with DisableTorchFunctionSubclass():
+            made = data.detach().as_subclass(kind)
+            return made.requires_grad_() if require_grad else made
 
     @staticmethod
     def _wrap(array: Any) -> Tensor:
@@ -398,7 +424,7 @@ class Tensor(TensorMethods, metaclass=Shown):
     def __format__(self, spec: str) -> str:
         return (
             format(self.item(), spec)
-            if not self._d.shape and self.device.type != "meta"
+            if type(self) is Tensor and not self._d.shape and self.device.type != "meta"
             else object.__format__(self, spec)
         )
 
@@ -412,7 +438,10 @@ class Tensor(TensorMethods, metaclass=Shown):
     def __copy__(self) -> Tensor:
         if current_interpreter().immediate:
             found: Any = self.__reduce__()
-            return found[0](*found[1])
+            made = found[0](*found[1])
+            for state in found[2:]:
+                made.__dict__.update(state)
+            return made
         copied = self.detach()
         copied.__class__ = type(self)
         return copied if self._n is None else copied.requires_grad_()

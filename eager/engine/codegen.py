@@ -26,6 +26,7 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.views import note_view
 from eager.engine.blocks import MANY, in_blocks, product_to
+from eager.engine.dispatch import GENERATED
 from eager.engine.terms import Term, names, steps, trace_rule
 from graphc.ops.dtypes import BOOL, is_inexact
 from graphc.ops.interpret import F
@@ -159,7 +160,7 @@ class GeneratedOps:
     def __init__(self, dtype: np.dtype, tensor: type, parameter: type, miss: Callable[..., Any]):
         self.dtype = dtype
         self.scope: dict[str, Any] = {
-            "__name__": f"eager.generated_{dtype}", "DT": dtype, "BOOL": BOOL, "F": F, "SCALARS": ScalarCache(dtype),
+            "__name__": f"{GENERATED}{dtype}", "DT": dtype, "BOOL": BOOL, "F": F, "SCALARS": ScalarCache(dtype),
             "Tensor": tensor, "Parameter": parameter, "ndarray": np.ndarray,
             "asarray": np.asarray, "seq": state.sequence, "grad_enabled": state.grad_enabled, "push": heapq.heappush,
             "np_add": np.add, "sum_to": sum_to, "miss": miss,

@@ -18,6 +18,7 @@ from eager.core.dtypes import type_name
 from eager.core.grad_mode import GradMode
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.meta import Meta, NoDataError
+from eager.core.overriding import handled, in_use, is_unhandled, local, overloaded, public_of
 from eager.core.placed import Placed, common_device, data_of, run
 from eager.core.sparse import SparseOperandError
 from eager.core.stand_ins import SEALED_SAVE, Sealed
@@ -33,17 +34,34 @@ from graphc.ops.operators import BINARY, COMPARISON
 from graphc.ops.spec import OPS, Op
 
 cast = OPS["cast"]
+GENERATED = "eager.generated_"  # how modules of generated functions are called
 SCALARS = (bool, int, float, complex, np.generic)
 double_ops: Any = None  # codegen.GeneratedOps for float64, set by eager.engine.language
 
 
 def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-    """Run `op` on Tensors and Python scalars."""
+    """Run `op` on Tensors and Python scalars, or let a class with `__torch_function__` do so."""
+    if in_use and (found := _asked(operands)):
+        return handled(public_of[0](op.name), found, operands, params)
     try:
         return current_interpreter().apply(op, operands, params)
     except SparseOperandError:
         form = sparse.hooks["apply"]
+    except TypeError:
+        # a function that is more than this op is told itself, by whoever catches this
+        if not (found := _asked(operands)) or not is_generated(public := public_of[0](op.name, method=False)):
+            raise
+        return handled(public, found, operands, params)
     return form(op, operands, params)
+
+
+def is_generated(function: Any) -> bool:
+    """Whether it is the function of an op itself."""
+    return str(getattr(function, "__module__", "")).startswith(GENERATED)
+
+
+def _asked(operands: Sequence[Any]) -> list[Any]:
+    return overloaded(operands) if local.classes else []
 
 
 def apply_operator(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -73,14 +91,22 @@ def _not_a_tensors(op: Op, operand: Any, prefix: str = "") -> TypeError:
 def _apply_known(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     operands = [Tensor._wrap(x) if x.__class__ is np.ndarray else x for x in operands]
     known = (Tensor, *SCALARS) if op.rule.promote and op.rule.scalars else Tensor
-    if not all(isinstance(x, known) for x in operands):
-        return NotImplemented
-    return apply(op, operands, params)
+    try:
+        if all(isinstance(x, known) for x in operands):
+            return apply(op, operands, params)
+        found = _asked(operands)
+        return handled(public_of[0](op.name), found, operands, params) if found else NotImplemented
+    except TypeError as error:
+        if is_unhandled(error):
+            return NotImplemented
+        raise
 
 
 def plain_or_trace(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
     """Where the float64 fast path ends up when it does not apply."""
-    return plain(op, operands, params) if on_arrays() else apply(op, operands, params)
+    if not on_arrays() or (in_use and _asked(operands)):
+        return apply(op, operands, params)
+    return plain(op, operands, params)
 
 
 def plain(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:

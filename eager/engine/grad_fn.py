@@ -74,7 +74,9 @@ class Node:
         return id(self._node)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} object at {hex(id(self._node))}>"
+        # PyTorch's classes of nodes have no module, but for those of a user's Function
+        home = "torch.autograd.function." if hasattr(self._node[tape.ABOUT], "ctx") else ""
+        return f"<{home}{type(self).__name__} object at {hex(id(self._node))}>"
 
 
 _MISSING = object()

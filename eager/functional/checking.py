@@ -11,13 +11,19 @@ import inspect
 import numbers
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from eager.core.dtypes import type_name
+from eager.core.overriding import handled, local, overloaded, public_of
 from eager.core.tensor import Tensor
+from eager.functional.binding import binding_error
 
 WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
 SAID = re.compile(r"[\w.]+\(\)(:| received| takes| got| missing) ")  # PyTorch's words
+PARSED = re.compile(
+    r"([\w.<>]+)\(\)(: argument '| got an unexpected| missing \d| takes \d| takes from)"
+)  # and its name
+UNPLACED = re.compile(r"argument '(\w+)'(?= must be)")
 INSIDE = re.compile(r"[\w.<>]*<locals>\.\w+\(\)")  # the name of a function that another one has made
 # arguments that are an int or several, in all functions that have them
 INTS = frozenset("size stride kernel_size s pad padding dilation split_sizes output_size dims normalized_shape".split())
@@ -60,6 +66,16 @@ OF_PYTHON = {
     }.items()
     for name in names.split()
 }  # fmt: skip
+
+
+# functions of `torch.nn.functional` that PyTorch does not write in Python
+OF_CPP = frozenset(
+    "avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d bilinear channel_shuffle conv1d conv2d conv3d conv_tbc "
+    "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity gelu hardshrink linear logsigmoid "
+    "native_channel_shuffle one_hot pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu "
+    "scaled_dot_product_attention softplus softshrink celu_ elu_ hardtanh_ leaky_relu_ relu_ rrelu_ selu_ threshold_"
+    .split()
+)  # fmt: skip
 
 
 class Wanted(NamedTuple):
@@ -108,6 +124,22 @@ def wrong_argument(name: str, function: Callable[..., Any], values: Sequence[Any
     return _first_wrong(wanted[:1] if name in OF_PYTHON else wanted, name, values, named, method)
 
 
+def _placed(text: str, function: Callable[..., Any], named: Mapping[str, Any], method: bool) -> str:
+    """An error with the position of the argument that it names, if that was given by position."""
+    found = UNPLACED.search(text)
+    if found is None or found[1] in named:
+        return text
+    parameters = list(inspect.signature(function).parameters)
+    if found[1] not in parameters:
+        return text
+    return text.replace(found[0], f"{found[0]} (position {parameters.index(found[1]) + (not method)})", 1)
+
+
+def of_python(function: Callable[..., Any]) -> bool:
+    """Whether PyTorch writes a function of `torch.nn.functional` in Python, as it does most."""
+    return function.__module__.startswith("eager.nn.functions") and function.__name__ not in OF_CPP
+
+
 def _first_wrong(wanted: Sequence[Wanted], name: str, values: Sequence[Any], named: Mapping[str, Any],
                  method: bool) -> Exception | None:  # fmt: skip
     for each in wanted:
@@ -124,14 +156,48 @@ def _first_wrong(wanted: Sequence[Wanted], name: str, values: Sequence[Any], nam
 
 
 def raise_better(error: Exception, name: str, function: Callable[..., Any], values: Sequence[Any],
-                 named: Mapping[str, Any], method: bool = False) -> NoReturn:  # fmt: skip
-    """Raise PyTorch's error for an argument of a wrong kind, or else `error`, which the call raised."""
+                 named: Mapping[str, Any], method: bool = False) -> Any:  # fmt: skip
+    """Raise PyTorch's error for an argument of a wrong kind, or else `error`, which the call raised.
+
+    If there is an object with `__torch_function__` among the arguments, what that makes of the call is returned.
+    """
+    if local.classes and (found := overloaded((*values, *named.values()))):
+        return handled(public_of[0](name, function, method), found, values, named)
+    if name not in OF_PYTHON and not of_python(function):
+
+        def wrong_one(argument: str, value: Any, by_name: bool) -> Exception | None:
+            found = next((w for w in wanted_of(function) if w.argument == argument), None)
+            return None if found is None else found.error(name, value, by_name, method)
+
+        if (unbound := binding_error(name, function, values, named, method, wrong_one)) is not None:
+            raise unbound from None
     said = isinstance(error, TypeError) and SAID.match(str(error)) is not None and name not in OF_PYTHON
     if not said and (wrong := wrong_argument(name, function, values, named, method)) is not None:
         raise wrong from None
+    if isinstance(error, TypeError) and not of_python(function) and (parsed := PARSED.match(str(error))):
+        raise TypeError(_placed(name + str(error)[parsed.end(1) :], function, named, method)) from None
     if isinstance(error, TypeError) and INSIDE.match(str(error)):
         raise TypeError(INSIDE.sub(f"{name}()", str(error))) from None
     raise error
+
+
+def catching(name: str, function: Callable[..., Any], home: str) -> Callable[..., Any]:
+    """`function`, asked what was wrong, and its arguments' classes, when a call has failed.
+
+    name: what PyTorch calls it in errors; home: the module in which it is public, by the end of that name or all of it.
+    """
+    if not inspect.isfunction(function):
+        return function
+
+    @functools.wraps(function)
+    def caught(*values: Any, **named: Any) -> Any:
+        try:
+            return function(*values, **named)
+        except Exception as error:
+            return raise_better(error, name, function, values, named)
+
+    caught.__module__, caught.__qualname__ = home, name.removeprefix(f"{home.rpartition('.')[2]}_")  # for pickle
+    return caught
 
 
 def checking(name: str, function: Callable[..., Any], method: bool = False) -> Callable[..., Any]:
@@ -150,6 +216,6 @@ def checking(name: str, function: Callable[..., Any], method: bool = False) -> C
         try:
             return function(*values, **named)
         except Exception as error:
-            raise_better(error, name, function, values, named, method)
+            return raise_better(error, name, function, values, named, method)
 
     return checked

@@ -344,8 +344,13 @@ def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
     return repeat(input, (1,) * (len(shape_of(input, "tile")) - len(times)) + times)
 
 
+def reversed_rows(self: Tensor) -> Tensor:
+    """The slices along the first dim in reverse order, as a tensor; a 0-d tensor is returned as it is."""
+    return flip(self, 0) if self._d.shape else self
+
+
 def iterate(self: Tensor) -> Iterator[Tensor]:
     """The slices along the first dim. TypeError for a 0-d tensor."""
     if not self._d.shape:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(unbind(self))
+    return iter(unbind(self) if type(self) is Tensor else self.unbind(0))  # type: ignore[attr-defined]

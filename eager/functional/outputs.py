@@ -130,7 +130,7 @@ def with_out(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 return function(*args, **kwargs)
             return into(out, name, function, *args, **kwargs)
         except Exception as error:
-            raise_better(error, name, function, args, kwargs)
+            return raise_better(error, name, function, args, kwargs)
 
     wrapper.__signature__ = signature_of(function, out=True)  # type: ignore[attr-defined]
     return wrapper

@@ -1,10 +1,12 @@
-"""Tensors as instances of a subclass of Tensor. What ops give is a Tensor: there is no `__torch_function__` here."""
+"""Tensors as instances of a subclass of Tensor. What ops make of them, its `__torch_function__` says."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from eager.core import tape
 from eager.core.dtypes import type_name
+from eager.core.overriding import DisableTorchFunctionSubclass
 from eager.core.tensor import Tensor
 from eager.functional.shapes import view_as
 
@@ -23,11 +25,17 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
         raise TypeError(f"cls must be a type (got {type_name(cls)})")
     if not issubclass(cls, Tensor):
         raise TypeError(NO_TENSOR)
-    view: Any = view_as(self, self)
-    if cls is Tensor:
-        return view
+    with DisableTorchFunctionSubclass():
+        view: Any = view_as(self, self)
+        if isinstance(view._n, list):
+            tape.rename(view._n, "AliasBackward0")
+    return shown_as(view, cls)
+
+
+def shown_as(tensor: Tensor, cls: type[Tensor]) -> Any:
+    """A `cls` in the place of `tensor`, which nobody else holds."""
     made = object.__new__(cls)
-    for slot in ("_d", "_n", "_v"):  # another layout than Tensor's: an assignment to __class__ is refused
-        if hasattr(view, slot):
-            setattr(made, slot, getattr(view, slot))
+    for slot in ("_d", "_n", "_v", "_g"):  # another layout than Tensor's: an assignment to __class__ is refused
+        if hasattr(tensor, slot):
+            setattr(made, slot, getattr(tensor, slot))
     return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.overriding import disabled
 from eager.core.tensor import Tensor
 
 
@@ -11,6 +12,7 @@ class Buffer(Tensor):
     """A buffer to be: `module.name = Buffer(tensor)` registers it. As `torch.nn.Buffer`."""
 
     __slots__ = ("persistent",)
+    __torch_function__: Any = staticmethod(disabled)
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
         made = object.__new__(cls)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.core.warned import warn_once
-from eager.functional.checking import checking
+from eager.functional.checking import catching, checking
 from eager.surface.entries import found
 from eager.surface.keywords import with_other_names
 
@@ -60,6 +60,8 @@ def offered(name: str, where: tuple[str, str], method: bool = False) -> Callable
     taking = with_other_names(name, function, method)
     if where[0] in ASKED or ".".join(where) in ASKED:
         taking = checking(name, taking, method)
+    elif not method and taking is function and where[0].startswith("functional."):
+        taking = catching(name, function, "eager")
     if name not in DEPRECATED:
         return taking
 

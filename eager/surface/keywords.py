@@ -66,7 +66,7 @@ def _taking(name: str, function: Callable[..., Any], method: bool) -> Callable[.
         try:
             return function(*values, **named) if not named else _renamed(name, function, others, values, named)
         except Exception as error:
-            raise_better(error, name, function, values, named, method)
+            return raise_better(error, name, function, values, named, method)
 
     vars(taking)["other_names"] = others
     return taking

@@ -52,7 +52,7 @@ def legacy(data: tuple[Any, ...], dtype: dtypes.dtype | None = None) -> Tensor:
 
 
 def construct(self: Tensor, *data: Any, device: Any = None, **own: Any) -> None:
-    """`torch.Tensor(...)`: what `legacy` makes of the arguments. Nothing if a `__new__` of a subclass has made it."""
+    """`torch.Tensor(...)`: what `legacy` makes of the arguments. Nothing if `__new__` has made it."""
     if not hasattr(self, "_d"):
         if own:
             raise TypeError(f"new() got an unexpected keyword argument '{next(iter(own))}'")

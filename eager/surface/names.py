@@ -162,7 +162,7 @@ METHODS = {
     "functional.strides": "contiguous is_contiguous stride storage_offset unfold",
     "functional.creation": "new_zeros new_ones new_empty new_full new_empty_strided",
     "functional.data": "new_tensor",
-    "functional.joining": "repeat __iter__=iterate",
+    "functional.joining": "repeat __iter__=iterate __reversed__=reversed_rows",
     "functional.gathering": "where=where_method",
     "functional.assignment": "__setitem__=setitem",
     "functional.indexing": "__getitem__=getitem",

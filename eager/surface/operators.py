@@ -14,6 +14,7 @@ from typing import Any
 from eager.core.tensor import Tensor
 from eager.engine.inplace import in_place
 from eager.engine.language import E, double, single
+from eager.surface.later import Later
 from graphc.ops import BUILT_IN
 from graphc.ops.operators import BINARY, COMPARISON, UNARY
 from graphc.ops.spec import OPS, Op
@@ -22,22 +23,17 @@ from graphc.ops.special import PREFIX
 functions: dict[str, Callable[..., Any]] = {}  # public functions of these ops, by name
 
 
-def lazy(name: str, bind: Callable[[Callable[..., Any]], None], signature: inspect.Signature) -> Callable[..., Any]:
-    """A function that generates op `name` at its first call, and `bind`s the real one in its own place."""
+def _lazy(name: str, signature: inspect.Signature) -> Callable[..., Any]:
+    """A function that generates op `name` at its first call, and puts the real one in its own place."""
 
     def first_call(*args: Any, **kwargs: Any) -> Any:
-        real = getattr(E, name)
-        bind(real)
+        real = functions[name] = getattr(E, name)
         return real(*args, **kwargs)
 
     first_call.__name__ = first_call.__qualname__ = name
     first_call.__doc__ = OPS[name].doc
     first_call.__signature__ = signature  # type: ignore[attr-defined]  # for what asks for the names of arguments
     return first_call
-
-
-def _method_binder(attribute: str) -> Callable[[Callable[..., Any]], None]:
-    return lambda real: setattr(Tensor, attribute, real)
 
 
 def _install_op(op: Op) -> None:
@@ -47,13 +43,10 @@ def _install_op(op: Op) -> None:
     name = op.name
     E.__dict__.pop(name, None)
 
-    def bind(real: Callable[..., Any]) -> None:
-        functions[name] = real
-
-    functions[name] = lazy(name, bind, _signature(op.args) if plain else _signature_with_params(op))
+    functions[name] = _lazy(name, _signature(op.args) if plain else _signature_with_params(op))
     as_method = _signature(("self", *op.args[1:]))
     if name not in Tensor.__dict__:
-        setattr(Tensor, name, lazy(name, _method_binder(name), as_method))
+        setattr(Tensor, name, Later(name, lambda: getattr(E, name)))
     if plain and op.args and f"{name}_" not in Tensor.__dict__:
         method: Any = in_place(name)
         method.__signature__ = as_method
@@ -73,28 +66,17 @@ def _signature_with_params(op: Op) -> inspect.Signature:
     return inspect.Signature([*found, *(Parameter(name, kind, default=value) for name, value in op.params.items())])
 
 
-def _reflected(name: str) -> Callable[..., Any]:
-    """`other <op> self`, generated at its first call like the rest."""
+def _operator(name: str, dunder: str, reflected: bool = False) -> Later:
+    """The operator of an op, `other <op> self` if `reflected`: NotImplemented for operands that it does not know."""
 
-    def first_call(self: Tensor, other: Any) -> Any:
-        real = single.operator(OPS[name], reflected=True)
-        for dunder, of in BINARY.items():
-            if of == name:
-                setattr(Tensor, f"__r{dunder}__", real)
-        return real(self, other)
+    def resolve() -> Callable[..., Any]:
+        real = single.operator(OPS[name], reflected)
+        real.__name__ = real.__qualname__ = dunder
+        own = ("self", "other")[: len(OPS[name].args)]
+        real.__signature__ = inspect.Signature([Parameter(each, Parameter.POSITIONAL_ONLY) for each in own])  # type: ignore[attr-defined]
+        return real
 
-    return first_call
-
-
-def _operator(name: str, dunder: str) -> Callable[..., Any]:
-    """The forward operator: the op itself, or NotImplemented for operands it does not know."""
-
-    def first_call(*operands: Any) -> Any:
-        real = single.operator(OPS[name])
-        setattr(Tensor, dunder, real)
-        return real(*operands)
-
-    return first_call
+    return Later(dunder, resolve)
 
 
 def _into(*args: Any) -> Any:
@@ -111,6 +93,6 @@ def install() -> None:
         setattr(Tensor, f"__{dunder}__", _operator(name, f"__{dunder}__"))
     for dunder, name in BINARY.items():
         if OPS[name].pointwise:
-            setattr(Tensor, f"__r{dunder}__", _reflected(name))
+            setattr(Tensor, f"__r{dunder}__", _operator(name, f"__r{dunder}__", reflected=True))
             setattr(Tensor, f"__i{dunder}__", in_place(name))
     OPS.subscribe(_install_op)

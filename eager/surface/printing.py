@@ -14,6 +14,7 @@ from eager.core.dtypes import BY_NUMPY
 from eager.core.homes import is_ours
 from eager.core.interpreter import current_interpreter
 from eager.core.meta import is_meta
+from eager.core.parameter import Parameter
 from eager.core.placed import is_placed
 from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
@@ -79,6 +80,11 @@ def printoptions(**changes: Any) -> Iterator[None]:
 
 def tensor_text(t: Tensor) -> str:
     """What `repr(t)` shows. A traced tensor shows its type alone, unless a program may depend on the text."""
+    plain = type(t) is Tensor or is_ours(type(t).__module__)
+    return _text(t) if plain or not isinstance(t, Parameter) else f"Parameter({_text(t)})"
+
+
+def _text(t: Tensor) -> str:
     prefix = "tensor(" if is_ours(type(t).__module__) else f"{type(t).__name__}("
     data = t._d
     if is_placed(t) and (mesh := t.device.mesh) is not None:

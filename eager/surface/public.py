@@ -8,6 +8,7 @@ from typing import Any
 from eager.core.dtypes import type_name
 from eager.core.tensor import Tensor
 from eager.engine.language import E
+from eager.functional.checking import catching
 from eager.surface import names, operators
 from eager.surface.deprecations import offered
 from eager.surface.entries import FUNCTIONS
@@ -22,6 +23,8 @@ def named(name: str) -> Any:
         return _of_table(name)
     op = names.ALIASES.get(name, name)
     if op in operators.functions:
+        if op != name:
+            return catching(name, getattr(E, op), "eager")
         return getattr(E, op) if op in BUILT_IN else operators.functions[op]
     if name in names.IN_PLACE:
         return _in_place(name)
@@ -62,4 +65,4 @@ def _in_place(name: str) -> Callable[..., Any]:
     method = getattr(Tensor, name)
     function.__doc__ = f"`input.{name}(...)`. {method.__doc__} As `torch.{name}`."
     function.__signature__ = signature_of(method, "input")  # type: ignore[attr-defined]
-    return function
+    return catching(name, function, "eager")

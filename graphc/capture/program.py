@@ -19,6 +19,7 @@ from graphc.capture.sources import (
     Source,
 )
 from graphc.capture.state.places import Change
+from graphc.capture.tree import map_leaves
 from graphc.ir import Graph
 
 
@@ -44,6 +45,11 @@ class Result(NamedTuple):
     numbers: frozenset[int]
     histories: tuple[History, ...]
     made: tuple[MadeLeaf, ...] = ()
+
+    @property
+    def plain(self) -> Any:
+        """`structure`, with the slots alone of tensors of a class with `__torch_function__`."""
+        return map_leaves(self.structure, lambda slot, path: slot)
 
 
 class Effects(NamedTuple):

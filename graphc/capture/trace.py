@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, final
 
 from eager.core.interpreter import interpreting
+from eager.core.overriding import Asking
 from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.calls import call_of
@@ -32,7 +33,7 @@ from graphc.capture.state.environment import Environment
 from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.state.places import Change
 from graphc.capture.tracer import LOOPS, Tracer
-from graphc.capture.tree import Kept, Slot, is_plain, map_leaves, tensors_of
+from graphc.capture.tree import Kept, OfClass, Slot, is_plain, map_leaves, tensors_of
 from graphc.capture.user_objects import has_leaves, is_traced, opener
 from graphc.ir import Graph, Node
 from graphc.ir.memory import without_collector
@@ -230,8 +231,13 @@ def finished(
         if type(leaf) is Kept:
             return leaf
         leaves.append(leaf)
-        return Slot(len(leaves) - 1)
+        slot = Slot(len(leaves) - 1)
+        if not isinstance(leaf, Asking):
+            return slot
+        namespace = map_leaves(getattr(leaf, "__dict__", {}), numbered, path, known, opened)
+        return of_class.setdefault(id(leaf), OfClass(slot, type(leaf), namespace))
 
+    of_class: dict[int, OfClass] = {}
     known: dict[int, Any] = dict(existing)
     opened = opener(is_traced, there)
     structure = map_leaves(result, numbered, "", known, opened)

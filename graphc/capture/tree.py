@@ -16,6 +16,7 @@ import numpy as np
 
 from eager.core.sparse import is_sparse, parts_of, with_parts
 from eager.core.tensor import Tensor
+from eager.functional.subclasses import shown_as
 from graphc.capture.number import Number
 from graphc.capture.state.snapshots import refill
 from graphc.ops.dims import has_dim, is_dim, substituted
@@ -39,6 +40,24 @@ class Kept:
         self.find = find
 
 
+@final
+@dataclasses.dataclass
+class OfClass:
+    """Stands in a result for a tensor of a class with `__torch_function__`: the tensor, and what else it has."""
+
+    tensor: Any
+    cls: Any
+    namespace: dict[str, Any]
+
+    def made(self, tensor: Any, namespace: dict[str, Any]) -> Any:
+        """The instance, of a tensor that the program has made; what was there before is what it was."""
+        if not isinstance(tensor, Tensor) or isinstance(tensor, self.cls):
+            return tensor
+        made = shown_as(tensor, self.cls)
+        vars(made).update(namespace)
+        return made
+
+
 def is_leaf(x: Any) -> bool:
     """Whether `x` is a leaf."""
     return (isinstance(x, Tensor) and not is_sparse(x)) or type(x) in (Number, Slot, Kept)
@@ -55,6 +74,8 @@ def children(tree: Any) -> list[tuple[str, Any]] | None:
         return [(_name_of(key), value) for key, value in tree.items()]
     if isinstance(tree, Tensor):
         return parts_of(tree)
+    if type(tree) is OfClass:
+        return [("", tree.tensor), ("__dict__", tree.namespace)]
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return list(zip(tree._fields, tree, strict=True))  # type: ignore[attr-defined]
     if isinstance(tree, (tuple, list, deque, set, frozenset)):
@@ -74,6 +95,8 @@ def rebuilt(tree: Any, values: Sequence[Any]) -> Any:
     kind = type(tree)
     if isinstance(tree, Tensor):
         return with_parts(tree, values)
+    if kind is OfClass:
+        return tree.made(*values)
     keys = list(map(_plain_key, tree)) if isinstance(tree, dict) else []
     if kind is dict:
         return dict(zip(keys, values, strict=True))

@@ -132,7 +132,7 @@ class Shardings(NamedTuple):
         found: dict[int, Sharding] = {}
         if self.outputs is None:
             return found
-        for spec, slot in _spread(self.outputs, program.result.structure, "out_shardings"):
+        for spec, slot in _spread(self.outputs, program.result.plain, "out_shardings"):
             leaf = program.result.leaves[slot.index]
             if spec is not None and isinstance(leaf, Computed):
                 shape = program.graph.nodes[leaf.id].shape

@@ -127,6 +127,10 @@ class Signatures:
             key.append(tuple([different[id(t)] for t in tensors]))  # the same tensor twice
         return Call(tuple(key), tensors, args, kwargs)
 
+    def _told_apart(self, value: Any) -> Any:
+        """What tells apart a value that a tensor has as an attribute: a program is for that one."""
+        return (type(value), _itself(value)) if isinstance(value, _SCALARS) else self._identities(value)
+
     def _add(self, value: Any, described: _Described, where: Where | None) -> None:
         """Append to what is `described` what tells `value` apart; `where` it is, if numbers there may vary."""
         key, tensors, containers, numbers = described
@@ -138,6 +142,8 @@ class Signatures:
             data = value._d
             key += (type(value), data.shape, located(data) if is_placed(value) else value._dtype(), value._n is None)
             tensors.append(value)
+            if own := getattr(value, "__dict__", None):  # of an instance of a subclass
+                key.append(tuple([(name, self._told_apart(each)) for name, each in own.items()]))
         elif isinstance(value, _SCALARS):
             position = self._positions.lifted(value, where) if where and type(value) in NUMBERS else None
             if position is not None:

@@ -39,7 +39,7 @@ def test_types_print_as_pytorchs():
         kind: Any = type(eval(value, {"t": eager}))
         assert repr(kind) == expected and pickle.loads(pickle.dumps(kind)) is kind
         assert not find_spec("torch") or repr(type(eval(value, {"t": torch_or_skip()}))) == expected
-    assert repr(Own) == f"<class '{__name__}.Own'>" and type(eager.Tensor).__module__ == "eager.core.shown"
+    assert repr(Own) == f"<class '{__name__}.Own'>" and type(eager.Tensor).__module__ == "eager.core.overriding"
 
 
 def test_messages_name_types_as_pytorchs():
