@@ -1,6 +1,6 @@
 """What PyTorch's parser says of a call whose arguments do not fit the parameters: asked when a call has failed.
 
-PyTorch parses the arguments of what it writes in C++ in order, with the kind of each (`FunctionSignature::parse`): so an
+PyTorch parses the arguments of what it writes in C++ in order, with the kind of each (`FunctionSignature::parse`): an
 argument of a wrong kind is named before one that is missing. What it writes in Python says what Python says.
 """
 
@@ -38,7 +38,7 @@ def binding_error(name: str, function: Callable[..., Any], values: Sequence[Any]
                   method: bool, wrong: Wrong) -> Exception | None:  # fmt: skip
     """PyTorch's error if the arguments do not fit the parameters of `function`, the public `name`; None if they do."""
     parameters = _parameters(function, method)
-    if parameters is None or name in PYTHON or _fits(function, values, named):
+    if parameters is None or _fits(function, values, named):
         return None
     values = values[method:]
     positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from eager.core.dtypes import type_name
 from eager.core.overriding import handled, local, overloaded, public_of
 from eager.core.tensor import Tensor
-from eager.functional.binding import binding_error
+from eager.functional.binding import PYTHON, binding_error
 
 WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
 SAID = re.compile(r"[\w.]+\(\)(:| received| takes| got| missing) ")  # PyTorch's words
@@ -135,9 +135,9 @@ def _placed(text: str, function: Callable[..., Any], named: Mapping[str, Any], m
     return text.replace(found[0], f"{found[0]} (position {parameters.index(found[1]) + (not method)})", 1)
 
 
-def of_python(function: Callable[..., Any]) -> bool:
-    """Whether PyTorch writes a function of `torch.nn.functional` in Python, as it does most."""
-    return function.__module__.startswith("eager.nn.functions") and function.__name__ not in OF_CPP
+def of_python(function: Callable[..., Any], name: str) -> bool:
+    """Whether PyTorch writes a function in Python, as it does most of `torch.nn.functional`."""
+    return name in PYTHON or (function.__module__.startswith("eager.nn.functions") and function.__name__ not in OF_CPP)
 
 
 def _first_wrong(wanted: Sequence[Wanted], name: str, values: Sequence[Any], named: Mapping[str, Any],
@@ -163,7 +163,7 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
     """
     if local.classes and (found := overloaded((*values, *named.values()))):
         return handled(public_of[0](name, function, method), found, values, named)
-    if name not in OF_PYTHON and not of_python(function):
+    if name not in OF_PYTHON and not of_python(function, name):
 
         def wrong_one(argument: str, value: Any, by_name: bool) -> Exception | None:
             found = next((w for w in wanted_of(function) if w.argument == argument), None)
@@ -174,7 +174,7 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
     said = isinstance(error, TypeError) and SAID.match(str(error)) is not None and name not in OF_PYTHON
     if not said and (wrong := wrong_argument(name, function, values, named, method)) is not None:
         raise wrong from None
-    if isinstance(error, TypeError) and not of_python(function) and (parsed := PARSED.match(str(error))):
+    if isinstance(error, TypeError) and not of_python(function, name) and (parsed := PARSED.match(str(error))):
         raise TypeError(_placed(name + str(error)[parsed.end(1) :], function, named, method)) from None
     if isinstance(error, TypeError) and INSIDE.match(str(error)):
         raise TypeError(INSIDE.sub(f"{name}()", str(error))) from None

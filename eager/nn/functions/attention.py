@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional.arguments import constant, shape_of
@@ -18,6 +19,12 @@ from eager.nn.functions.distance import linear
 from eager.nn.functions.dropouts import dropout
 from graphc.ops.dtypes import BOOL, SHORT_NAMES, is_floating
 from graphc.ops.rules import C_NAMES, c_name
+
+NEED_MASK = (
+    "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+    "`generate_square_subsequent_mask` to create this mask."
+)
+MISMATCHED = "Support for mismatched {} and {} is deprecated. Use same type for both instead."
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
@@ -103,7 +110,7 @@ def _attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causa
     return E.where(nowhere, zero, E.softmax(E.where(nowhere, zero, scores), axis=axis))
 
 
-def _merged(mask: Tensor | None, dtype: np.dtype) -> Tensor | None:
+def added_mask(mask: Tensor | None, dtype: np.dtype) -> Tensor | None:
     """A mask to be added: -inf where a bool one is True (which here means "do not attend")."""
     if mask is None or mask._dtype() != BOOL:
         return mask
@@ -127,6 +134,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     bool mask means "do not attend". Raises AssertionError or RuntimeError for shapes that do not fit.
     """
     batched = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
+    check_masks(("key_padding_mask", key_padding_mask), ("attn_mask", attn_mask))
     if not batched:
         query, key, value = (E.reshape(x, shape=(x._d.shape[0], 1, x._d.shape[1])) for x in (query, key, value))
         if key_padding_mask is not None:
@@ -138,12 +146,16 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     if size * num_heads != width:
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
-    padding = _merged(key_padding_mask, query._dtype())
-    mask = _merged(attn_mask, query._dtype())
+        raise RuntimeError(NEED_MASK)
+    _check_sources(key, value, use_separate_proj_weight)
+    padding = added_mask(key_padding_mask, query._dtype())
+    mask = added_mask(attn_mask, query._dtype())
     q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias, use_separate_proj_weight,
                          (q_proj_weight, k_proj_weight, v_proj_weight))  # fmt: skip
     mask = _checked_mask(mask, length, key._d.shape[0], batch, num_heads)
+    for dim, expected in enumerate((batch, key._d.shape[0]) if padding is not None else ()):
+        if (given := padding._d.shape[dim]) != expected:  # type: ignore[union-attr]
+            raise AssertionError(f"Expected key_padded_mask.shape[{dim}] to be {expected}, but got {given}")
     if bias_k is not None and bias_v is not None:
         k = cat([k, E.broadcast_to(bias_k, shape=(1, batch, width))])
         v = cat([v, E.broadcast_to(bias_v, shape=(1, batch, width))])
@@ -199,6 +211,10 @@ def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Tensor | None,
             if w is None:
                 raise AssertionError(f"use_separate_proj_weight is True but {name} is None")
         biases = (None,) * 3 if bias is None else chunk(bias, 3)
+        wide = query._d.shape[-1]
+        for name, x, w in zip(("query", "key", "value"), (query, key, value), weights, strict=True):
+            if tuple(w._d.shape) != (expected := (wide, x._d.shape[-1])):  # type: ignore[union-attr]
+                raise AssertionError(f"expecting {name} weights shape of {expected}, but got {w.shape}")  # type: ignore[union-attr]
         projected = [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]  # type: ignore[arg-type]
         return projected[0], projected[1], projected[2]
     if weight is None:
@@ -209,6 +225,24 @@ def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Tensor | None,
     biases = (None,) * 3 if bias is None else chunk(bias, 3)
     made = [linear(x, w, b) for x, w, b in zip((query, key, value), chunk(weight, 3), biases, strict=True)]
     return made[0], made[1], made[2]
+
+
+def check_masks(padding: tuple[str, Tensor | None], other: tuple[str, Tensor | None]) -> None:
+    """Raise AssertionError for masks, given with their names, of a wrong dtype; warn of two dtypes, as PyTorch does."""
+    kinds = [mask._dtype() for _, mask in (padding, other) if mask is not None]
+    for name, mask in (padding, other):
+        if mask is not None and mask._dtype() != BOOL and not is_floating(mask._dtype()):
+            raise AssertionError(f"only bool and floating types of {name} are supported")
+    if len(set(kinds)) > 1:
+        warn(MISMATCHED.format(padding[0], other[0]))
+
+
+def _check_sources(key: Tensor, value: Tensor, separate: bool) -> None:
+    """Raise AssertionError unless there is a value for each key, and of its width if one weight projects them."""
+    if separate and key._d.shape[:2] != value._d.shape[:2]:
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+    if not separate and key._d.shape != value._d.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
 
 
 def _check_ranks(

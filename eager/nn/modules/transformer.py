@@ -12,6 +12,7 @@ from eager.core import dtypes
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn import init
+from eager.nn.functions.attention import added_mask, check_masks
 from eager.nn.module import Module
 from eager.nn.modules.attention import MultiheadAttention
 from eager.nn.modules.container import ModuleList
@@ -113,6 +114,8 @@ class TransformerEncoderLayer(_Layer):
     def forward(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
                 is_causal: bool = False) -> Tensor:  # fmt: skip
         """The shape and dtype of `src`."""
+        check_masks(("src_key_padding_mask", src_key_padding_mask), ("src_mask", src_mask))
+        src_mask, src_key_padding_mask = (added_mask(mask, src._dtype()) for mask in (src_mask, src_key_padding_mask))
 
         def attend(x: Tensor) -> Tensor:
             return self.dropout1(self._attended(self.self_attn, x, x, src_mask, src_key_padding_mask, is_causal))
@@ -165,6 +168,8 @@ class TransformerEncoder(Module):
     def forward(self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
                 is_causal: bool | None = None) -> Tensor:  # fmt: skip
         """The shape and dtype of `src`."""
+        check_masks(("src_key_padding_mask", src_key_padding_mask), ("mask", mask))
+        mask, src_key_padding_mask = (added_mask(each, src._dtype()) for each in (mask, src_key_padding_mask))
         causal = _is_causal(mask, is_causal)
         output = src
         for layer in self.layers:
