@@ -1,4 +1,6 @@
-"""Training steps on a mesh of eight devices, beside steps written by hand: `python benchmarks/sharded_steps.py [--bytes] [name ...]`.
+"""Training steps on a mesh of eight devices, beside steps written by hand.
+
+`python benchmarks/sharded_steps.py [--bytes] [name ...]`.
 
 By hand: `jax.jit` with `NamedSharding`, `with_sharding_constraint` and donated state. Losses are compared first. Then
 the collectives of both compiled programs, and the time of a step, interleaved; the devices are threads of one CPU. Both

@@ -42,9 +42,9 @@ def meet() -> int:
 _described: dict[Any, DeviceMesh] = {}
 
 
-def described(description: tuple[Any, ...]) -> DeviceMesh:
-    """The mesh that has said so of itself."""
-    return _described[description]
+def described(description: tuple[Any, ...]) -> DeviceMesh | None:
+    """The mesh that has said so of itself; None if none has."""
+    return _described.get(description)
 
 
 @final

@@ -96,7 +96,8 @@ class Placement:
     def check(self, op: Op, tensors: Sequence[Any], params: Any) -> None:
         """Note what `op` tells of meshes. RuntimeError, as PyTorch's, where plain tensors meet those on the mesh."""
         if op is FROM_LOCAL:
-            self._met.append(described(params["mesh"]))
+            mesh = described(params["mesh"])
+            self._met += [] if mesh is None else [mesh]
             return
         where = self.device
         if where.mesh is None or not self.separates(where.mesh) or implicit_replication.get():

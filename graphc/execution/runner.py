@@ -133,7 +133,8 @@ class Runner:
         return Gradients(
             split, self.backward, live, self.where, program=program, graph=graph, effects=self._effects,
             first_residual=first_residual, lower=self._lower_backward,
-            part_for=lambda arrived: split_for(whole, ends, settings, arrived, split.forward), lie=self._lie_around(live),
+            part_for=lambda arrived: split_for(whole, ends, settings, arrived, split.forward),
+            lie=self._lie_around(live),
         )  # fmt: skip
 
     def _step(self, graph: Graph) -> Prechecks:

@@ -79,7 +79,7 @@ class MeshDevices(ProgramDevices):
 
     def __init__(self, layout: Layout, device: str | None):
         super().__init__()
-        self.layout = layout
+        self.layout = self._lies = layout
         self.mesh = mesh_of_devices(layout.mesh, device)
         self.inputs = [self._named(s) for s in layout.inputs]
         self._outputs = layout.outputs
@@ -108,7 +108,7 @@ class MeshDevices(ProgramDevices):
     def options(self, places: int, outputs: Sequence[int], fails: bool) -> dict[str, Any]:
         """See `ProgramDevices`."""
         kept = [self._named(self._outputs[k]) for k in outputs]
-        made = dict(enumerate(self.layout.made))
+        made = dict(enumerate(self._lies.made))
         self._made = [made.get(k, ()) for k in outputs]
         return {
             "in_shardings": (*self.inputs, *(None,) * places),
@@ -132,12 +132,12 @@ class MeshDevices(ProgramDevices):
 
     def arranged(self, graph: Graph) -> Graph:
         """See `ProgramDevices`: with what each process computes for itself put together."""
-        return with_regions(graph, self.layout.mesh, dict(zip(graph.inputs, self.layout.own, strict=False)))
+        return with_regions(graph, self._lies.mesh, dict(zip(graph.inputs, self._lies.own, strict=False)))
 
     def put(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """See `ProgramDevices`: those that lie there already are not touched."""
         if self.mesh.is_multi_process:
-            own = self.layout.own or ((),) * len(self.inputs)
+            own = self._lies.own or ((),) * len(self.inputs)
             alike = [a for a, axes in zip(arrays, own, strict=False) if not axes and not spanning.spans(a)]
             spanning.same_everywhere(self.mesh, alike)
             given = zip(arrays, self.inputs, own, strict=False)

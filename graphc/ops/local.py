@@ -125,6 +125,6 @@ local_map = op(
     "local_map", "*operands", results=None, traits=Trait.STRUCTURED, rule=Rule(_mapped),
     params={"body": None, "axes": (), "ranks": (), "given": (), "returned": (), "results": ()},
     impl=lambda xp, *operands, body, **_: body(*operands), ref=lambda *operands, body, **_: body(*operands),
-    doc="What `body` makes, in each of the processes `ranks` along the `axes`, of its parts of the operands. `given` and "
-        "`returned` say for each dim the axes that it is split over; `results` are shapes and dtypes of the wholes.",
+    doc="What `body` makes, in each of the processes `ranks` along the `axes`, of its parts of the operands. `given` "
+        "and `returned` say for each dim the axes that it is split over; `results` are shapes and dtypes of wholes.",
 )  # fmt: skip
