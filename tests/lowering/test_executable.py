@@ -50,6 +50,23 @@ def test_64_bit_types_are_real():
     assert np.asarray(x)[0] == 1 + 1e-12 and np.asarray(n)[0] == 3 * 2**40
 
 
+def test_numpy_arrays_come_after_arrays_of_jax_and_the_other_way_round():
+    onto = graphc.compile(lambda n: n + 0)
+    for order in ([True, True, False, False, True], [False, True, True, False]):
+        total = torch.zeros(2, dtype=torch.int64)
+
+        @graphc.compile
+        def add(n):
+            total.add_(n)  # noqa: B023  # called before the loop goes on
+            return n * 2**33
+
+        for k, on_device in enumerate(order, 1):
+            n = torch.tensor([k, 2**40])
+            result = add(onto(n) if on_device else n)
+            assert result.tolist() == [k * 2**33, 2**73 % 2**64] and result.dtype == torch.int64
+            assert total.tolist() == [k * (k + 1) // 2, k * 2**40]
+
+
 def test_strict_keeps_values_that_xla_would_simplify_away():
     graph = graphc.trace(lambda x: (x + 1e8) - 1e8, torch.zeros(1))
     one = np.ones(1, np.float32)
