@@ -112,7 +112,7 @@ class Executable:
         self._wide = is_wide(graph)
         self._context = devices.context(self._wide)
         self._places: Any = tuple(np.int32(place) for place in self._program.places)
-        self._bare = devices.named is None and distinct  # called without a context: see _first_dispatch
+        self._plain = not self._wide and devices.named is None and distinct and not self._places
         self.seconds: dict[str, float] = {}
         self.memory: int | None = None
         self._run: Callable[..., tuple[Any, ...]] | None = None  # the compiled program
@@ -149,20 +149,13 @@ class Executable:
         )
 
     def _first_dispatch(self, *arrays: Any) -> tuple[Any, ...]:
-        """The first call decides on those that follow. Of a compiled program 64-bit types are those of its arguments;
-        the context, which takes longer than a small program, is for NumPy's arrays, which JAX would narrow without it.
-        """
         if self._run is None:
             self.compile()
-        self._bare = self._bare and not (self._wide and any(map(_narrowed, arrays)))
-        outputs = self._bare_dispatch(*arrays) if self._bare else self._dispatch(*arrays)
+        outputs = self._dispatch(*arrays)
         # the program calls this, which is shorter by a frame of Python's
         self._run = getattr(self._run, "_call", None) or self._run
         assert self._run is not None
-        if self._bare:
-            self.dispatch = self._bare_dispatch if self._wide or self._places else self._run
-        else:
-            self.dispatch = self._dispatch
+        self.dispatch = self._run if self._plain else self._dispatch
         return outputs
 
     def _dispatch(self, *arrays: Any) -> tuple[Any, ...]:
@@ -170,21 +163,6 @@ class Executable:
         with self._context():
             outputs = self._run(*self._devices.put(arrays), *self._places)
         return outputs if self._spread is None else self._spread(outputs)
-
-    def _bare_dispatch(self, *arrays: Any) -> tuple[Any, ...]:
-        assert self._run is not None
-        try:
-            return self._run(*arrays, *self._places)
-        except TypeError:
-            self._begin_in_context()
-            return self.dispatch(*arrays)
-
-    def _begin_in_context(self) -> None:
-        """There are arguments of another kind than in the first call, and nothing has run: begin anew."""
-        if not self._bare:
-            raise
-        self._bare = False
-        self.dispatch, self.into = self._first_dispatch, self._first_into
 
     def _first_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
         """Append what `dispatch` returns to `done`, with nothing in between that an interrupt could prevent.
@@ -195,19 +173,11 @@ class Executable:
         fast: Any = self._run
         if not isinstance(fast, _FAST):
             self.into = self._slow_into
-        elif self._bare and not self._wide and not self._places:
+        elif self._plain:
             self.into = lambda done, arrays: done.extend(starmap(fast, (arrays,)))
         else:
-            self.into = self._bare_into if self._bare else self._set_into
+            self.into = self._set_into
         done.append(outputs)
-
-    def _bare_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
-        run: Any = self._run
-        try:
-            done.extend(starmap(run, ((*arrays, *self._places),)))
-        except TypeError:
-            self._begin_in_context()
-            self.into(done, arrays)
 
     def _slow_into(self, done: list[Any], arrays: tuple[Any, ...]) -> None:
         done.append(self.dispatch(*self._copied(arrays)))
@@ -372,15 +342,6 @@ class Executable:
 
     def __repr__(self) -> str:
         return f"<Executable of {self.graph!r}>"
-
-
-def _narrowed(array: Any) -> bool:
-    """Whether JAX would make 32-bit numbers of an array of NumPy's."""
-    return (
-        not isinstance(array, jax.Array)
-        and array.dtype.kind in "iufc"
-        and array.dtype.itemsize >= (16 if array.dtype.kind == "c" else 8)
-    )
 
 
 block = jax.block_until_ready
