@@ -23,6 +23,7 @@ from eager.core import autocast as core
 from eager.core import state
 from eager.core.autocast import AutocastState, autocast_state, autocasting_as
 from eager.core.interpreter import current_interpreter
+from eager.core.overriding import own
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.core.views import is_view
@@ -198,7 +199,7 @@ def _add(function: Any, policy: str, listed: Any = None) -> None:
 
 def detour_of(function: Any) -> Detour:
     """The detour of a function. KeyError if it takes none."""
-    return _detours[id(function)]
+    return _detours[id(own(function))]
 
 
 def _hear(op: Op) -> None:
@@ -216,5 +217,5 @@ def install() -> None:
     for policy, module, name in lists.rows():
         found = importlib.import_module(f"eager.{module}")
         function = getattr(found, "METHODS", {}).get(name) or getattr(found, name)
-        _add(function, policy, lists.LISTED.get(name))
+        _add(own(function), policy, lists.LISTED.get(name))
     OPS.subscribe(_hear)

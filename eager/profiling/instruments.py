@@ -15,10 +15,13 @@ from typing import Any
 
 from eager.core import tape
 from eager.core.interpreter import IMMEDIATE, on_arrays
+from eager.core.later import Later
+from eager.core.overriding import AskingFunction
 from eager.core.tensor import Tensor
 from eager.engine import walks
 from eager.engine.language import E, TensorLanguage
 from eager.profiling.recorder import Recorder, active
+from graphc.ops.operators import BINARY
 
 Instrument = Callable[[Recorder], contextlib.AbstractContextManager[Any]]
 # of other rooms: each gives a context in which its own code is timed
@@ -30,6 +33,7 @@ SKIPPED = frozenset(
     "__array__ __dir__ __getattribute__ __setattr__ __delattr__ __init_subclass__ __subclasshook__ size dim stride "
     "storage_offset is_contiguous numel nelement data_ptr requires_grad_ retain_grad register_hook backward".split()
 )
+FUNCTIONS = (types.FunctionType, AskingFunction)
 UNNAMED = ("first_call", "method", "function", "call")  # inner functions
 
 
@@ -66,7 +70,10 @@ def restored(names: dict[str, Any]) -> None:
 def _named(attribute: str, function: Any) -> str:
     """What an event is called: `add_` of `Tensor.__iadd__`, and of `Tensor.add_`."""
     name = getattr(function, "__name__", "_") if attribute.startswith("__") else attribute
-    return f"aten::{attribute.strip('_') if name.startswith(('_', '<')) or name in UNNAMED else name}"
+    if name.startswith(("_", "<")) or name in UNNAMED:
+        name = attribute.strip("_")
+        name = f"{BINARY[name[1:]]}_" if name[1:] in BINARY and name[0] == "i" else name
+    return f"aten::{name}"
 
 
 @contextmanager
@@ -99,13 +106,13 @@ def _functions() -> Iterator[None]:
 
     def named(name: str) -> Any:
         found = find(name)
-        return timed(found, _named(name, found)) if isinstance(found, types.FunctionType) else found
+        return timed(found, _named(name, found)) if isinstance(found, FUNCTIONS) else found
 
     before = [(vars(module), dict(vars(module))) for module in (top, *places)]
     for module in (top, *places):
         names = vars(module)
         for name, value in list(names.items()):
-            if isinstance(value, types.FunctionType) and not name.startswith("_"):
+            if isinstance(value, FUNCTIONS) and not name.startswith("_"):
                 names[name] = timed(value, _named(name, value))
     public.named = named
     try:
@@ -123,7 +130,7 @@ def _methods() -> Iterator[None]:
     for name, value in list(vars(Tensor).items()):
         if name in SKIPPED or (name.startswith("_") and not name.startswith("__")):
             continue
-        if not isinstance(value, types.FunctionType) and type(value).__name__ == "_Later":
+        if isinstance(value, Later):
             value = getattr(Tensor, name)  # resolved, and put there
         if isinstance(value, types.FunctionType):
             swapped[name] = value

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from eager.core.later import Later
 from eager.core.missing import MissingMethod
 from eager.core.tensor import Tensor
 from eager.surface import names
 from eager.surface.deprecations import offered
 from eager.surface.entries import METHODS, PROPERTIES, found
-from eager.surface.later import Later
 
 
 def install() -> None:

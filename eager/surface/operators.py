@@ -11,10 +11,10 @@ from collections.abc import Callable
 from inspect import Parameter
 from typing import Any
 
+from eager.core.later import Later
 from eager.core.tensor import Tensor
 from eager.engine.inplace import in_place
 from eager.engine.language import E, double, single
-from eager.surface.later import Later
 from graphc.ops import BUILT_IN
 from graphc.ops.operators import BINARY, COMPARISON, UNARY
 from graphc.ops.spec import OPS, Op

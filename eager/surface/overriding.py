@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from eager.core import overriding
+from eager.core.later import Later
 from eager.core.missing import MissingMethod
-from eager.core.overriding import Asking, called, is_unhandled
+from eager.core.overriding import Asking, AskingFunction, called, is_unhandled
 from eager.core.tensor import Tensor
 from eager.surface import entries
-from eager.surface.later import Later
 from eager.surface.public import every_name
 from graphc.ops.operators import BINARY
 
@@ -53,7 +53,7 @@ REFLECTED = {f"__r{dunder}__": f"__{dunder}__" for dunder in BINARY}
 OURS = ("eager", "graphc", "compare")
 
 
-class Public:
+class Public(AskingFunction):
     """A public function that asks the modes, and the classes of its arguments. It equals the function itself."""
 
     def __init__(self, function: Callable[..., Any], seen_by_classes: bool = True):
@@ -107,8 +107,7 @@ def ask() -> None:
     if asking:
         return
     asking = True
-    for name, own in {name: own for name, own in vars(Tensor).items() if _asks(name, own)}.items():
-        setattr(Asking, name, _property(name) if _is_property(name, own) else _method(name))
+    _fill()
     overriding.unconverted.update(_getter(name) for name in ("_base", "grad"))
     replaced: dict[int, Any] = {}
     for namespace, offered in namespaces():
@@ -130,6 +129,13 @@ def ask() -> None:
             for name, value in list(vars(module).items()):
                 if value.__class__ is types.FunctionType and id(value) in replaced:
                     setattr(module, name, replaced[id(value)])
+
+
+def _fill() -> None:
+    """Give `Asking` what Tensor has by now: meshes and the like install attributes later."""
+    for name, own in {name: own for name, own in vars(Tensor).items() if _asks(name, own)}.items():
+        if name not in vars(Asking):
+            setattr(Asking, name, _property(name) if _is_property(name, own) else _method(name))
 
 
 def namespaces() -> Iterator[tuple[Any, Iterable[str]]]:
@@ -231,6 +237,7 @@ def _replace(wanted: Callable[[Any], bool]) -> None:
     for name, own in _plain.items():
         setattr(Tensor, name, own)
     _plain.clear()
+    _fill()
     _plain.update((name, own) for name, own in vars(Tensor).items() if _asks(name, own) and wanted(own))
     for name in _plain:
         asked = vars(Asking)[name]

@@ -69,7 +69,8 @@ def instrument(compiled: type) -> Callable[[Recorder], Any]:
                 with _event(recorder, "graphc::guards"):
                     known = self._signatures.of(args, kwargs)
                     found = self._find(known)
-                if self._waiting is not None or any(map(is_meta, known.tensors)):
+                waiting = self._waiting is not None and self._waiting.waits(known.signature, self._specializations)
+                if waiting or any(map(is_meta, known.tensors)):
                     return usual(self, *args, **kwargs)
                 if found is None:
                     with _event(recorder, "graphc::trace and compile"):

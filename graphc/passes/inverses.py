@@ -389,11 +389,13 @@ class _Writer:
         """Of what a matrix is the inverse, perhaps transposed, and the numbers that it is multiplied by."""
         numbers: list[Symbol] = []
         while x.id not in self._thin:
-            below, scaled = self._transposed(x), self._scaled(x)
-            if below is None and scaled is None:
+            if (below := self._transposed(x)) is not None:
+                x = below
+            elif (scaled := self._scaled(x)) is not None:
+                x, number = scaled
+                numbers.append(number)
+            else:
                 break
-            x, number = (below, None) if below is not None else scaled
-            numbers += [] if number is None else [number]
         return self._thin.get(x.id), numbers
 
     def _beside(self, x: Symbol, part: _LowRank, ends: bool) -> list[Symbol] | None:
