@@ -127,11 +127,12 @@ def _functions() -> Iterator[None]:
 def _methods() -> Iterator[None]:
     """Methods and operators of tensors."""
     swapped: dict[str, Any] = {}
-    for name, value in list(vars(Tensor).items()):
-        if name in SKIPPED or (name.startswith("_") and not name.startswith("__")):
-            continue
-        if isinstance(value, Later):
-            value = getattr(Tensor, name)  # resolved, and put there
+    names = [n for n in vars(Tensor) if n not in SKIPPED and (not n.startswith("_") or n.startswith("__"))]
+    for name in names:
+        if isinstance(vars(Tensor)[name], Later):
+            getattr(Tensor, name)  # put there now: made of others, it would be made of timed ones
+    for name in names:
+        value = vars(Tensor)[name]
         if isinstance(value, types.FunctionType):
             swapped[name] = value
             setattr(Tensor, name, timed(value, _named(name, value)))
