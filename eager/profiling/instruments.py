@@ -127,12 +127,9 @@ def _functions() -> Iterator[None]:
 def _methods() -> Iterator[None]:
     """Methods and operators of tensors."""
     swapped: dict[str, Any] = {}
-    names = [n for n in vars(Tensor) if n not in SKIPPED and (not n.startswith("_") or n.startswith("__"))]
-    for name in names:
-        if isinstance(vars(Tensor)[name], Later):
-            getattr(Tensor, name)  # put there now: made of others, it would be made of timed ones
-    for name in names:
-        value = vars(Tensor)[name]
+    for name, value in list(vars(Tensor).items()):
+        if name in SKIPPED or (name.startswith("_") and not name.startswith("__")):
+            continue
         if isinstance(value, types.FunctionType):
             swapped[name] = value
             setattr(Tensor, name, timed(value, _named(name, value)))
@@ -221,6 +218,9 @@ def recording(recorder: Recorder, modules: bool = False) -> Iterator[Recorder]:
     """A context in which `recorder` gets the events of all threads. RuntimeError inside of another."""
     if active:
         raise RuntimeError("Profiler is already enabled on this thread")
+    for value in list(vars(Tensor).values()):
+        if isinstance(value, Later):
+            value.resolved()  # made later, it would be made of timed functions
     with ExitStack() as stack:
         for part in (_ops(), _functions(), _methods(), _backward(), _classes(modules)):
             stack.enter_context(part)
