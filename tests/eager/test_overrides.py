@@ -297,3 +297,18 @@ def test_what_is_told_is_what_pytorch_tells() -> None:
         calls = [" ".join((name, k, ",".join(args))) for k, (name, _, args) in zip(kinds, told, strict=True)]
         found = f"{'; '.join(calls)} > {result}".lstrip()
         assert found.replace("linalg_", "").replace("special_expit", "sigmoid") == wanted, text
+
+
+def test_the_packages_themselves_have_no_class_that_asks() -> None:
+    """So nobody pays for asking who has no such class: neither who compiles nor who checks or distributes."""
+    program = (
+        "import eager, graphc, compare, eager.distributed.tensor\n"
+        "from eager.surface import overriding\n"
+        "f = graphc.compile(lambda x, k: eager.nn.functional.relu(x) * k)\n"
+        "[f(eager.ones(3), k) for k in (1.0, 2.0)]\n"
+        "assert compare.check(lambda x: x.exp(), eager.ones(3)).ok\n"
+        "assert not overriding.asking\n"
+        "class Own(eager.Tensor): pass\n"
+        "assert overriding.asking\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

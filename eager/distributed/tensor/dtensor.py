@@ -16,6 +16,7 @@ from typing import Any, final
 from eager.core.devices import CPU, check_device, device, device_of_mesh
 from eager.core.interpreter import current_interpreter
 from eager.core.meta import Meta, is_meta
+from eager.core.overriding import disabled
 from eager.core.placed import data_of, is_placed, spread
 from eager.core.runtime import Dims, devices, runtime
 from eager.core.tensor import Tensor
@@ -61,6 +62,7 @@ class DTensor(Tensor, metaclass=_Kind):
 
     __slots__ = ()
     __module__ = "eager.distributed.tensor"  # which messages name
+    __torch_function__: Any = staticmethod(disabled)  # type: ignore[assignment]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("DTensors are made by distribute_tensor and DTensor.from_local")

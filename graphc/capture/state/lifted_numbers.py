@@ -12,6 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
+from eager.core.overriding import disabled
 from eager.core.tensor import Tensor
 from graphc.capture.state.lifting import NUMBERS
 from graphc.capture.state.outlines import is_number
@@ -64,6 +65,7 @@ class LiftedNumber(Tensor):
     """
 
     __slots__ = ("by_value", "numbers", "position")
+    __torch_function__: Any = staticmethod(disabled)
 
     position: Position
     numbers: dict[int, Any]
