@@ -218,9 +218,9 @@ def recording(recorder: Recorder, modules: bool = False) -> Iterator[Recorder]:
     """A context in which `recorder` gets the events of all threads. RuntimeError inside of another."""
     if active:
         raise RuntimeError("Profiler is already enabled on this thread")
-    for value in list(vars(Tensor).values()):
+    for name, value in list(vars(Tensor).items()):
         if isinstance(value, Later):
-            value.resolved()  # made later, it would be made of timed functions
+            hasattr(Tensor, name)  # looks it up, unless its op is gone: made later, it would be made of timed functions
     with ExitStack() as stack:
         for part in (_ops(), _functions(), _methods(), _backward(), _classes(modules)):
             stack.enter_context(part)

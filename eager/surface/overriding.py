@@ -238,7 +238,8 @@ def _replace(wanted: Callable[[Any], bool]) -> None:
         setattr(Tensor, name, own)
     _plain.clear()
     _fill()
-    _plain.update((name, own) for name, own in vars(Tensor).items() if _asks(name, own) and wanted(own))
+    chosen = [(name, own) for name, own in vars(Tensor).items() if _asks(name, own) and wanted(own)]
+    _plain.update((name, own) for name, own in chosen if hasattr(Tensor, name))  # else its op is gone
     for name in _plain:
         asked = vars(Asking)[name]
         if not isinstance(asked, property):
