@@ -53,8 +53,8 @@ PATTERNS: tuple[tuple[str, str, str], ...] = (
         r"ExcludeDispatchKeyGuard",
     ),
     (
-        "how PyTorch dispatches on subclasses of Tensor",
-        "`isinstance(x, torch.Tensor)`, and `x.as_subclass(cls)` of a result",
+        "how PyTorch dispatches on subclasses of Tensor, which its modules import for themselves",
+        "the names of `torch.overrides`",
         r"DisableTorchFunction|\w*has_torch_function\w*|handle_torch_function",
     ),
     (
