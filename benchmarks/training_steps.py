@@ -7,6 +7,7 @@ time within rounds. *First call*: from the call to its awaited result, each in a
 started and no cache on disk; the ratio of the medians; and how many programs XLA compiles in graphc's second call.
 Losses of the first steps, and what the model keeps beside its parameters, are compared before anything is timed.
 `--pytorch` adds the same steps in PyTorch, eager and under torch.compile, to the table, where it is installed.
+`--device cuda` takes the steady steps there, by the wall clock, with products as exact as on the CPU on both sides.
 """
 
 from __future__ import annotations
@@ -57,10 +58,11 @@ def graphc_step(training: Training) -> Callable[..., torch.Tensor]:
     return step
 
 
-def graphc_side(training: Training) -> Side:
+def graphc_side(training: Training, device: str = "cpu") -> Side:
+    training.model.to(device)
     step = graphc.compile(graphc_step(training))
     onto = graphc.compile(lambda *tensors: tuple(t + 0 for t in tensors))
-    batch = onto(*map(torch.tensor, training.batch))
+    batch = onto(*(torch.tensor(a, device=device) for a in training.batch))
     return Side(lambda: jax.block_until_ready(step(*batch)._d.array), training.buffers or tuple)
 
 
@@ -86,7 +88,8 @@ def jax_step(training: Training) -> tuple[Callable[..., Any], Any, Any]:
     return update, state, batch
 
 
-def jax_side(training: Training) -> Side:
+def jax_side(training: Training, device: str = "cpu") -> Side:
+    """On JAX's own first device, whatever PyTorch calls it."""
     update, state, batch = jax_step(training)
     donated = jax.jit(update, donate_argnums=0)
 
@@ -101,11 +104,13 @@ def jax_side(training: Training) -> Side:
 SIDES = {"jax": jax_side, "graphc": graphc_side}
 
 
-def steps_of(name: str, others: Mapping[str, Callable[[], Any]] = NO_OTHERS) -> dict[str, Callable[[], Any]]:
+def steps_of(
+    name: str, others: Mapping[str, Callable[[], Any]] = NO_OTHERS, device: str = "cpu"
+) -> dict[str, Callable[[], Any]]:
     """Both steps and `others`, whose losses and buffers have been found equal."""
     torch.manual_seed(0)
     training = made(name)
-    sides = {side: make(training) for side, make in SIDES.items()}
+    sides = {side: make(training, device) for side, make in SIDES.items()}
     sides |= {other: Side(step, tuple) for other, step in others.items()}
     losses = {name: [float(side.step()) for _ in range(CHECKED)] for name, side in sides.items()}
     for found in losses.values():
@@ -117,7 +122,7 @@ def steps_of(name: str, others: Mapping[str, Callable[[], Any]] = NO_OTHERS) -> 
     return {name: side.step for name, side in sides.items()}
 
 
-def steady(name: str, rounds: int, block: float, pytorch: bool) -> float:
+def steady(name: str, rounds: int, block: float, pytorch: bool, device: str) -> float:
     """How long graphc's step takes, in hand-written steps; and that of PyTorch."""
     others: dict[str, Callable[[], Any]] = {}
     if pytorch:
@@ -125,7 +130,8 @@ def steady(name: str, rounds: int, block: float, pytorch: bool) -> float:
             others = pytorch_steps(name)
         except (ImportError, TypeError) as error:
             print(f"{name}: no step in PyTorch: {str(error).splitlines()[0]}")
-    t = interleaved(steps_of(name, others), rounds, block, time.process_time)
+    clock = time.process_time if device == "cpu" else time.perf_counter
+    t = interleaved(steps_of(name, others, device), rounds, block, clock)
     row(f"{name}: steady step", f"{t.ratio['graphc']:.3f} x of {t.seconds['jax'] * 1e3:.2f} ms", "<= 1.03 each")
     for other in others:
         row(f"    {other}", f"{t.ratio[other]:.3f} x", "")
@@ -170,14 +176,19 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few rounds: a figure to see that everything runs")
     parser.add_argument("--first", nargs=2, metavar=("SIDE", "NAME"), help="print the figures of one first call")
     parser.add_argument("--pytorch", action="store_true", help="show PyTorch's steps, too")
+    parser.add_argument("--device", default="cpu", help="where the steady steps run: cpu, or cuda")
     given = parser.parse_args()
     if given.first:
         print(*one_first_call(*given.first))
         return
     names = [name for name in TRAININGS if given.word.lower() in name.lower()]
     rounds, block, repeats = (5, 0.02, 1) if given.quick else (25, 0.1, 5)
-    ratios = [steady(name, rounds, block, given.pytorch) for name in names]
+    if given.device != "cpu":
+        jax.config.update("jax_default_matmul_precision", "highest")
+    ratios = [steady(name, rounds, block, given.pytorch, given.device) for name in names]
     summary("steady, geometric mean", ratios, "<= 0.95, worst <= 1.03")
+    if given.device != "cpu":
+        return
     summary("first call, geometric mean", [first_call(name, repeats) for name in names], "<= 1.00, worst <= 1.30")
 
 

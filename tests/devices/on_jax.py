@@ -47,7 +47,7 @@ def test_programs_that_write(program: Any):
     for device in ("cpu", "xla:2"):
         x = made(device)
         results.append([plain(program(x)), plain(x)])
-    programs._same(*results)
+    programs.same(*results)
 
 
 @pytest.mark.parametrize("loss", [pytest.param(p, marks=() if k in (1, 4) else pytest.mark.deep)
@@ -59,7 +59,7 @@ def test_gradients(loss: Any):
         loss(x).backward()
         assert x.grad is not None
         results.append(plain(x.grad))
-    programs._same(*results)
+    programs.same(*results)
 
 
 def test_devices_are_jax_s():

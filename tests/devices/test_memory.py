@@ -234,7 +234,7 @@ def test_programs_that_write(program: Program):
         for device in ("cpu", "xla:2"):
             x = made(device)
             results.append([plain(program(x)), plain(x)])
-        _same(*results)
+        same(*results)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -249,14 +249,14 @@ def test_gradients(loss: Program):
             assert x.grad is not None
             assert x.grad.device == x.device
             results.append([plain(value), plain(x.grad), plain(torch.autograd.grad(loss(x), x))])
-        _same(*results)
+        same(*results)
 
 
-def _same(a: Any, b: Any) -> None:
+def same(a: Any, b: Any) -> None:
     if isinstance(a, list):
         assert len(a) == len(b)
         for one, other in zip(a, b, strict=True):
-            _same(one, other)
+            same(one, other)
     elif isinstance(a, np.ndarray):
         np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
     else:

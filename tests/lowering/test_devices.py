@@ -2,12 +2,14 @@
 
     JAX_PLATFORMS=cuda,cpu python -m pytest tests/lowering/test_devices.py
 
-Derived from the registry. Skipped where there is no such device, or `JAX_PLATFORMS` hides it. Products of float32 are
-as exact as on the CPU there: TensorFloat-32 is off unless `torch.set_float32_matmul_precision` asks for it.
+Derived from the registry: as a compiled graph, and op by op on tensors that lie there. Skipped where there is no such
+device, or `JAX_PLATFORMS` hides it. Products of float32 are as exact as on the CPU there: TensorFloat-32 is off unless
+`torch.set_float32_matmul_precision` asks for it.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import jax
@@ -19,11 +21,14 @@ import graphc
 from graphc.autodiff import gradients
 from graphc.lowering import lower
 from graphc.ops.dtypes import FLOAT32, FLOAT64, is_inexact
+from tests.devices.test_memory import LOSSES, PROGRAMS, made, plain, same
 from tests.lowering.test_ops import graph_of
+from tests.ops import elsewhere
 from tests.ops.cases import Case, by_op, every_case
 
 DEVICES = [d.platform for d in jax.devices() if d.platform != "cpu"]
 pytestmark = pytest.mark.skipif(not DEVICES, reason="JAX has no device but the CPU here")
+THERE = "xla" if "tpu" in DEVICES else "cuda"  # PyTorch's name of it
 # Of results that are not small: a few ULP in a function, some hundred in a long sum.
 TOLERANCES = {FLOAT64: 1e-9, FLOAT32: 2e-4}
 
@@ -80,6 +85,28 @@ def test_gradients(cases: list[Case], device: str, rng: np.random.Generator):
             assert _close(got, e, TOLERANCES[FLOAT64]), f"{case.id}, d{name}: {got}, NumPy {e}"
 
 
+@pytest.mark.parametrize("cases", by_op(every_case()))
+def test_op_by_op(cases: list[Case], rng: np.random.Generator):
+    for case in cases:
+        elsewhere.check(case, rng, lambda t: t.to(THERE), lambda t: t.device.type == THERE)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_that_write(program: Any):
+    here, there = made("cpu"), made(THERE)
+    same([plain(program(here)), plain(here)], [plain(program(there)), plain(there)])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradients_of_programs(loss: Any):
+    found = []
+    for device in ("cpu", THERE):
+        x = made(device).requires_grad_()
+        loss(x).backward()
+        found.append(plain(x.grad))
+    same(*found)
+
+
 def test_products_are_as_exact_as_is_asked(device: str):
     a = torch.from_numpy(np.random.default_rng(0).normal(size=(512, 512)).astype(np.float32))
     exact = a.double() @ a.double()
@@ -119,3 +146,34 @@ def test_a_training_step_is_the_cpus(device: str):
         compiled, x, y = graphc.compile(step, device=where), torch.randn(32, 8), torch.randn(32, 1)
         losses[where] = [float(compiled(x, y)) for _ in range(20)]
     np.testing.assert_allclose(losses[device], losses["cpu"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop"])
+def test_a_training_step_there_is_the_same_op_by_op_and_compiled(optimizer: str):
+    torch.manual_seed(0)
+    batch = torch.randn(16, 3, 8, 8).to(THERE), torch.randint(0, 5, (16,)).to(THERE)
+    first = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 6, 3, bias=False), torch.nn.BatchNorm2d(6), torch.nn.GELU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(),
+        torch.nn.Dropout(0.2), torch.nn.Linear(54, 5)
+    ).to(THERE)  # fmt: skip
+    losses, states = [], []
+    for compiled in (False, True):
+        model = copy.deepcopy(first)
+        updates = getattr(torch.optim, optimizer)(model.parameters(), 0.01)
+
+        def step(x, y, model=model, updates=updates):
+            updates.zero_grad()
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            updates.step()
+            return loss
+
+        torch.manual_seed(1)
+        run = graphc.compile(step) if compiled else step
+        losses.append([run(*batch).item() for _ in range(10)])
+        states.append([plain(t) for t in model.state_dict().values()])
+        assert all(t.device.type == THERE for t in model.state_dict().values())
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-3)
+    assert losses[0][-1] < losses[0][0]
+    for a, b in zip(*states, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-2, atol=1e-3)
