@@ -198,7 +198,8 @@ class PlacedArrays(DeviceArrays):
 
     def taken(self, x: str, data: str, loaded: bool) -> str:
         # the memory, what stands for it, `x` and getrefcount hold it; whoever else does has to keep it as it is
-        return f"refs({x}) > 4 or {data}.__class__ is not Placed"
+        number = super().taken(x, data, loaded)  # on the CPU, such as a count of steps
+        return f"(refs({x}) > 4 if {data}.__class__ is Placed else {number})"
 
     def wrapped(self, k: int, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
         where = self._services.place(k)

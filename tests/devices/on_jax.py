@@ -13,6 +13,7 @@ import eager as torch
 import graphc
 from eager import nn
 from eager.core import runtime
+from graphc.lowering.executable import Executable
 from tests.devices import test_memory as programs
 from tests.devices.test_memory import LOSSES, PROGRAMS, made, plain
 from tests.ops import elsewhere
@@ -185,6 +186,30 @@ def test_a_training_step_keeps_its_state_there():
                 run(x.cpu(), y.cpu())
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
     np.testing.assert_allclose(moments[0], moments[1], rtol=1e-3, atol=1e-6)
+
+
+def test_a_step_copies_nothing_of_its_state(monkeypatch: pytest.MonkeyPatch):
+    model = nn.Linear(4, 2).to("xla:2")
+    optimizer = torch.optim.Adam(model.parameters(), 0.02)  # counts its steps in tensors on the CPU
+
+    @graphc.compile
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    x = torch.ones(3, 4, device="xla:2")
+    step(x), step(x)
+    with monkeypatch.context() as patch:
+        patch.setattr(Executable, "own", lambda program, array: pytest.fail("a copy"))
+        for _ in range(3):
+            step(x)
+    seen = optimizer.state[model.bias]["step"]
+    held = seen.clone(), seen.detach()  # which shows what is written
+    step(x)
+    assert [t.item() for t in (seen, *held)] == [6, 5, 6]
 
 
 def test_what_a_program_moves_to_its_device():

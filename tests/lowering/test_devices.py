@@ -153,8 +153,8 @@ def test_a_training_step_there_is_the_same_op_by_op_and_compiled(optimizer: str)
     torch.manual_seed(0)
     batch = torch.randn(16, 3, 8, 8).to(THERE), torch.randint(0, 5, (16,)).to(THERE)
     first = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 6, 3, bias=False), torch.nn.BatchNorm2d(6), torch.nn.GELU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(),
-        torch.nn.Dropout(0.2), torch.nn.Linear(54, 5)
+        torch.nn.Conv2d(3, 6, 3, bias=False), torch.nn.BatchNorm2d(6), torch.nn.GELU(), torch.nn.MaxPool2d(2),
+        torch.nn.Flatten(), torch.nn.Dropout(0.2), torch.nn.Linear(54, 5),
     ).to(THERE)  # fmt: skip
     losses, states = [], []
     for compiled in (False, True):
