@@ -9,7 +9,7 @@ from eager.engine.language import E
 from eager.functional.arithmetic import clamp_max, clamp_min
 from eager.optim.checks import one_element, should_be
 from eager.optim.optimizer import Group, Optimizer, ParamsT
-from eager.optim.state import counter, zeros
+from eager.optim.state import counter, like
 from eager.optim.updates import learning_rate
 from graphc.ops.dtypes import FLOAT64, finfo
 
@@ -43,10 +43,10 @@ class Adafactor(Optimizer):
         if not remembered:
             remembered["step"] = counter()
             if len(shape) > 1:
-                remembered["row_var"] = zeros((*shape[:-1], 1), dtype)
-                remembered["col_var"] = zeros((*shape[:-2], 1, shape[-1]), dtype)
+                remembered["row_var"] = like(parameter, shape=(*shape[:-1], 1))
+                remembered["col_var"] = like(parameter, shape=(*shape[:-2], 1, shape[-1]))
             else:
-                remembered["variance"] = zeros(shape, dtype)
+                remembered["variance"] = like(parameter)
         least = finfo(dtype).eps if group["eps"][0] is None else group["eps"][0]
         lr, decay = learning_rate(group), group["weight_decay"]
         remembered["step"].add_(1)

@@ -10,7 +10,7 @@ from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
 from eager.optim.optimizer import Group, Optimizer, ParamsT
-from eager.optim.state import zeros
+from eager.optim.state import like
 from eager.optim.updates import learning_rate
 from graphc.errors import SPARSE_MOMENTUM, CaptureError
 
@@ -61,7 +61,7 @@ class SGD(Optimizer):
             # the first step takes another path than the rest
             what = "whether SGD has a momentum_buffer"
             current_interpreter().guard(lambda: remembered.get("momentum_buffer") is not None, False, what)
-            buffer = remembered["momentum_buffer"] = zeros(grad._d.shape, grad._dtype())
+            buffer = remembered["momentum_buffer"] = like(parameter)
             assign(buffer, grad, "copy")
         else:
             buffer.mul_(momentum)

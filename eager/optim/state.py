@@ -104,12 +104,13 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
         return E.full(shape=shape, value=value, dtype=dtype)
 
 
-def like(parameter: Tensor, value: float = 0) -> Tensor:
-    """A new state tensor of the shape and dtype of `parameter`."""
+def like(parameter: Tensor, value: float = 0, shape: tuple[int, ...] | None = None) -> Tensor:
+    """A new state tensor of the dtype of `parameter`, of its shape if none is given, and where it lies."""
+    shape = parameter._d.shape if shape is None else shape
     if is_elsewhere(parameter):
         with interpreting(IMMEDIATE):
-            return Tensor._wrap(filled(parameter._d.shape, parameter._dtype(), value, parameter._d))
-    return zeros(parameter._d.shape, parameter._dtype(), value)
+            return Tensor._wrap(filled(shape, parameter._dtype(), value, parameter._d))
+    return zeros(shape, parameter._dtype(), value)
 
 
 def counter(value: float = 0) -> Tensor:

@@ -18,6 +18,7 @@ from tests.devices import test_memory as programs
 from tests.devices.test_memory import LOSSES, PROGRAMS, made, plain
 from tests.ops import elsewhere
 from tests.ops.cases import Case, by_op, every_case
+from tests.scenarios.training import OPTIMIZERS
 
 RTOL = 1e-9
 SOME = set(  # the ops of which the quick suite runs a case
@@ -186,6 +187,30 @@ def test_a_training_step_keeps_its_state_there():
                 run(x.cpu(), y.cpu())
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
     np.testing.assert_allclose(moments[0], moments[1], rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in ("momentum", "adafactor") else pytest.mark.deep)
+                                  for n in OPTIMIZERS])  # fmt: skip
+def test_the_state_of_an_optimizer_lies_with_its_parameters(name: str, compiled: bool):
+    losses = []
+    for device in ("cpu", "xla:2"):
+        torch.manual_seed(0)
+        layer, x = nn.Linear(4, 3).to(device), torch.ones(2, 4).to(device)
+        optimizer = OPTIMIZERS[name](layer.parameters())
+
+        def step(x: Any, layer: Any = layer, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            loss = layer(x).square().sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = graphc.compile(step) if compiled else step
+        losses.append([run(x).item() for _ in range(4)])
+        held = [t for s in optimizer.state.values() for t in s.values() if isinstance(t, torch.Tensor)]
+        assert all(str(t.device) == device for t in held if t.shape != ())
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
 
 
 def test_a_step_copies_nothing_of_its_state(monkeypatch: pytest.MonkeyPatch):
