@@ -1,8 +1,8 @@
 """Compiled programs that are there at once, for tests of what is done before and after XLA's part.
 
 `OPTIONS` make XLA compile in a third of the time; the code is slower, and rounds otherwise in places. `compilation`
-leaves XLA out: the graph that would be lowered runs on NumPy. Every op, with its gradients, is compiled in
-tests/compare/test_modes.py, every lowering in tests/lowering; the deep suite compiles all, with XLA's own options.
+leaves XLA out: the graph that would be lowered runs on NumPy. Every op is compiled in tests/lowering, with its
+gradients; the deep suite compiles all, with XLA's own options.
 """
 
 from __future__ import annotations

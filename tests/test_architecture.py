@@ -107,15 +107,14 @@ def imports_of(module: str, source: str, *, is_package: bool = False) -> Iterato
     """Every import in `source`, also `import_module("...")`, with relative names resolved."""
     package = module if is_package else module.rpartition(".")[0]
 
-    def visit(node: ast.AST, in_function: bool, for_types: bool) -> Iterator[Import]:
+    todo: list[tuple[ast.AST, bool, bool]] = [(ast.parse(source), False, False)]
+    while todo:
+        node, in_function, for_types = todo.pop()
         for name in _names(node, package):
             yield Import(module, name, node.lineno, in_function, for_types)  # type: ignore[attr-defined]
         inside = in_function or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         typing = for_types or (isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")
-        for child in ast.iter_child_nodes(node):
-            yield from visit(child, inside, typing)
-
-    yield from visit(ast.parse(source), False, False)
+        todo += [(child, inside, typing) for child in ast.iter_child_nodes(node)]
 
 
 def _names(node: ast.AST, package: str) -> list[str]:
@@ -135,8 +134,13 @@ def _origin(base: str, name: str) -> str:
     """Where `from base import name` gets the name from: a submodule, or what the lazy facade loads."""
     if base == "graphc" and name in graphc._WHERE:
         return graphc._WHERE[name]
-    inner = ROOT.joinpath(*base.split("."), name)
-    return f"{base}.{name}" if inner.with_suffix(".py").exists() or inner.is_dir() else base
+    return f"{base}.{name}" if _is_module(base, name) else base
+
+
+@functools.cache
+def _is_module(package: str, name: str) -> bool:
+    inner = ROOT.joinpath(*package.split("."), name)
+    return inner.with_suffix(".py").exists() or inner.is_dir()
 
 
 def layer_of(module: str) -> str | None:

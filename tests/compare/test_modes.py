@@ -24,6 +24,7 @@ from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT32
 from graphc.passes.pipeline import default_passes
 from graphc.sharding import P
+from tests.depth import one_in
 
 
 class Doubling:
@@ -107,7 +108,11 @@ def _together(calls: Sequence[OpCall]) -> Callable[..., tuple[Any, ...]]:
     return program
 
 
-@pytest.mark.parametrize("name", [name for name, op in OPS.items() if not op.structured])
+EVERY = [name for name, op in OPS.items() if not op.structured]
+
+
+# tests/samples and tests/lowering compile each op, too
+@pytest.mark.parametrize("name", one_in(12, EVERY))
 def test_every_op_means_the_same_compiled(name: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("compare.cases.call.SINGLY", 0)  # the samples have no inputs in common
     calls = [call_of(OPS[name], sample, rng, FLOAT32) for sample in samples_of(OPS[name])]

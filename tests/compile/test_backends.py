@@ -16,6 +16,7 @@ from graphc.lowering import HostExecutable, machine
 from graphc.lowering.machine import Machine
 from tests.compile.interrupt_programs import gradients, views
 from tests.compile.interrupted import Subject, sweep
+from tests.depth import one_in
 from tests.scenarios import test_programs  # noqa: F401  (registers the programs)
 from tests.scenarios.harness import PROGRAMS, check
 
@@ -24,7 +25,7 @@ FAST = Machine(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 KINDS = ("aliases", "models", "training", "tutorials", "writes")  # the files of programs that NumPy runs, too
 
 
-@pytest.mark.parametrize("name", [n for n in PROGRAMS if n.partition(".")[0] in KINDS])
+@pytest.mark.parametrize("name", one_in(6, [n for n in PROGRAMS if n.partition(".")[0] in KINDS]))
 def test_programs_do_what_eager_does(name: str):
     assert check(PROGRAMS[name], backend="numpy") == ""
 

@@ -154,11 +154,11 @@ def test_gradients_of_gradients_through_a_program():
 
 def test_a_training_step_keeps_its_state_there():
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
-    x, y = torch.randn(16, 4).to("xla:2"), torch.randn(16, 1).to("xla:2")
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.BatchNorm1d(8))
+    x, y = torch.randn(16, 4).to("xla:2"), torch.randn(16, 8).to("xla:2")
     losses, moments = [], []
     for compiled in (True, False):
-        net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+        net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.BatchNorm1d(8))
         net.load_state_dict(model.state_dict())
         net.to("xla:2")
         optimizer = torch.optim.Adam(net.parameters(), 0.02)

@@ -10,6 +10,8 @@ import pytest
 from tests.distributed import faults
 from tests.distributed.jobs import results
 
+pytestmark = pytest.mark.deep
+
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: Any) -> list[Any]:

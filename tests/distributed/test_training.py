@@ -12,7 +12,7 @@ EVERY = "mlp,cnn,recurrent,mlp:compiled,cnn:compiled,recurrent:compiled"
 
 
 @pytest.mark.parametrize(
-    ("size", "models"), [(2, "mlp:compiled"), pytest.param(2, EVERY, marks=pytest.mark.deep),
+    ("size", "models"), [(2, "mlp"), pytest.param(2, EVERY, marks=pytest.mark.deep),
                          pytest.param(4, EVERY, marks=pytest.mark.deep)],
 )  # fmt: skip
 def test_training(size: int, models: str, tmp_path: Path):

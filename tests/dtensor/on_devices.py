@@ -34,6 +34,7 @@ from eager.distributed.tensor import (
 from eager.distributed.tensor.experimental import implicit_replication, local_map
 from eager.distributed.tensor.parallel import RowwiseParallel, loss_parallel, parallelize_module
 from graphc.errors import CaptureError
+from tests.depth import one_in
 from tests.dtensor.training import MODELS, PARTS, STRATEGIES, Trained, both, trained
 from tests.ops import elsewhere
 from tests.ops.cases import Case, by_op, every_case
@@ -362,7 +363,7 @@ def test_check_holds_them():
     assert isinstance(model.weight, DTensor)  # put back
 
 
-@pytest.mark.parametrize("fault", meshes.FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", one_in(4, meshes.FAULTS, lambda fault: fault.name))
 def test_planted_faults_are_found_and_named(fault: Fault):
     (how, report), *_ = fault.trials()
     assert report.ok, (how, str(report))

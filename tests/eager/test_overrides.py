@@ -312,3 +312,23 @@ def test_the_packages_themselves_have_no_class_that_asks() -> None:
         "assert overriding.asking\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_lazy_objects_of_other_modules_are_left_alone() -> None:
+    program = """
+import sys, types
+import eager
+
+class Lazy:
+    @property
+    def __class__(self):
+        raise RuntimeError("working outside of a context")
+
+module = types.ModuleType("someones")
+module.current, module.sum = Lazy(), eager.sum
+sys.modules["someones"] = module
+class Own(eager.Tensor):
+    pass
+assert module.sum is eager.sum
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

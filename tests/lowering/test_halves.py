@@ -24,7 +24,7 @@ from graphc.ops.aval import Aval, results_of
 from graphc.ops.dtypes import FLOAT16, bfloat16, finfo, is_half
 from tests.ops.cases import Case, cases_of
 
-GROUPS = 4
+GROUPS = 16
 PLAIN = [op.name for op in OPS.values() if not op.structured]
 # results that are one of several right ones, or that operands of few bits do not determine
 FREE = {"eig", "eigh", "svd", "qr", "lu"}

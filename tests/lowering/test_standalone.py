@@ -48,7 +48,7 @@ from generated import sampled
 given = np.load("given.npz")
 np.savez("got.npz", **{f"r{k}": np.asarray(r) for k, r in enumerate(sampled(*(given[name] for name in given.files)))})
 """
-GROUPS = 8
+GROUPS = 24
 PLAIN = [op.name for op in OPS.values() if not op.structured and not op.traits & Trait.COMMUNICATES]
 
 

@@ -24,7 +24,7 @@ LIFTED = [op for op in OPS.values() if op.lifting is not None]
 FRACTIONS = ("mean", "div")  # which a ring has not
 UNALIGNED = (("reshape", (3, 4)),)  # rows of 4 are cut anew into rows of 6
 SHAPES = ((), (1,), (3,), (2, 3), (3, 3), (1, 4), (2, 1, 3), (0, 2))
-PROGRAMS = 300
+PROGRAMS = 100
 # ops that are linear in an operand, and yet no sums of products with places that are affine
 ATOMS = {
     "tril": "triangles are no boxes of labels",

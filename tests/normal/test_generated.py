@@ -32,11 +32,11 @@ def without_inverses(seeds: range) -> list[int]:
 
 
 def test_programs_cost_what_exhaustive_search_finds():
-    check_searches({seed: searched(seed, most=FEW_WAYS) for seed in without_inverses(range(50))})
+    check_searches({seed: searched(seed, most=FEW_WAYS) for seed in without_inverses(range(24))})
 
 
 def test_gradients_cost_what_those_of_the_cheapest_forms_cost():
-    check_searches({seed: searched(seed, gradient=True, most=FEW_WAYS) for seed in without_inverses(range(27, 38))})
+    check_searches({seed: searched(seed, gradient=True, most=FEW_WAYS) for seed in without_inverses(range(34, 38))})
 
 
 @pytest.mark.deep

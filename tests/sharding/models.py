@@ -90,15 +90,15 @@ _MODEL = {"*0.weight": P("model"), "*0.bias": P("model"), "*2.weight": P(None, "
 _GPT = (Block, (8, 4, D), (8, 4, D))
 
 QUICK = {
-    "mlp": Case(mlp, (16, 32), (16, 16)),
     "mlp, data x model": Case(mlp, (16, 32), (16, 16), _MODEL),
-    "gpt, data x model": Case(*_GPT, placed=lambda m: parallelize_module(m, GRID["model"], _PLAN)),
     "mlp, fsdp": Case(mlp, (16, 32), (16, 16), placed=lambda m: fully_shard(m, mesh=ROW), mesh=ROW),
-    "mlp, zero": Case(mlp, (16, 32), (16, 16), placed=lambda m: zero(m, ROW, 1), mesh=ROW),
     # an index that is out of bounds on any device has to be known on all
     "words by rows": Case(words, (8, 5), (8, 8), {"*0.weight": P("model")}, words=True, slack=128),
 }
 DEEP = {
+    "mlp": Case(mlp, (16, 32), (16, 16)),
+    "mlp, zero": Case(mlp, (16, 32), (16, 16), placed=lambda m: zero(m, ROW, 1), mesh=ROW),
+    "gpt, data x model": Case(*_GPT, placed=lambda m: parallelize_module(m, GRID["model"], _PLAN)),
     "gpt": Case(*_GPT),
     "gpt, fsdp": Case(*_GPT, placed=lambda m: fully_shard(m, mesh=ROW), mesh=ROW),
     "gpt, fsdp x model": Case(*_GPT, placed=lambda m: fully_shard(

@@ -57,19 +57,21 @@ def test_exchanges_are_those_that_were_predicted(which: str, name: str):
 BY_HAND = {"mlp": 12612, "mlp, data x model": 6596, "mlp, fsdp": 25220, "gpt, data x model": 9828}
 
 
-@pytest.mark.parametrize("name", BY_HAND)
-def test_no_more_is_exchanged_than_by_hand(name: str):
-    assert sum(size for _, size in _found("quick")[name]["real"].values()) <= BY_HAND[name]
+@pytest.mark.parametrize(("which", "name"), [case for case in EVERY if case.id in BY_HAND])
+def test_no_more_is_exchanged_than_by_hand(which: str, name: str):
+    assert sum(size for _, size in _found(which)[name]["real"].values()) <= BY_HAND[name]
 
 
-def test_state_is_held_in_parts():
-    fsdp, zero = _found("quick")["mlp, fsdp"], _found("quick")["mlp, zero"]
-    assert fsdp["parts"] == [[8, 32], [8], [2, 64], [2]]
-    assert zero["parts"] == [[64, 32], [64], [16, 64], [16]]
-    for found in (fsdp, zero):  # what the optimizer keeps follows its parameter
-        assert [s for n, (s,) in found["held"].items() if n.startswith("captured")] == [
-            "{data, -}", "{data}", "{data, -}", "{data}"
-        ]  # fmt: skip
+PARTS = {"mlp, fsdp": [[8, 32], [8], [2, 64], [2]], "mlp, zero": [[64, 32], [64], [16, 64], [16]]}
+
+
+@pytest.mark.parametrize(("which", "name"), [case for case in EVERY if case.id in PARTS])
+def test_state_is_held_in_parts(which: str, name: str):
+    found = _found(which)[name]
+    assert found["parts"] == PARTS[name]
+    assert [s for n, (s,) in found["held"].items() if n.startswith("captured")] == [
+        "{data, -}", "{data}", "{data, -}", "{data}"
+    ]  # what the optimizer keeps follows its parameter  # fmt: skip
 
 
 def test_results_and_gradients():
@@ -93,14 +95,16 @@ def test_check_holds_a_step_with_random_masks_and_buffers():
     assert "bug" not in text and "sharded  within rounding" in text and "parts    within rounding" in text
 
 
+@pytest.mark.deep
 def test_stages_on_devices_train_as_the_whole_model():
-    found = _found("quick")["pipeline"]
+    found = _found("deep")["pipeline"]
     same(found["found"], pipelines.whole())
     assert "bug" not in found["check"] and "sharded" in found["check"], found["check"]
 
 
+@pytest.mark.deep
 def test_stages_exchange_what_was_predicted():
-    found = _found("quick")["pipeline"]
+    found = _found("deep")["pipeline"]
     predicted, real = found["predicted"], found["real"]
     steps = 4 + 4 - 1  # of the loop: forward, and backward
     assert predicted["collective-permute"] == [2 * steps, 2 * steps * 2 * 6 * 16 * 4]
