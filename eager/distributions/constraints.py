@@ -144,9 +144,6 @@ class MixtureSameFamilyConstraint(_OfBase):
         return f"{self.__class__.__name__}({self.base_constraint!r})"
 
 
-# --- bounds
-
-
 class _Below(Constraint):
     def __init__(self, upper_bound: Any):
         self.upper_bound = upper_bound
@@ -220,9 +217,6 @@ class _IntegerInterval(_Between):
         return _whole(value, (self.lower_bound <= value) & (value <= self.upper_bound))
 
 
-# --- numbers and vectors
-
-
 class _Real(Constraint):
     def check(self, value: Tensor) -> Any:
         return value == value  # not nan
@@ -260,9 +254,6 @@ class _Multinomial(Constraint):
 
     def check(self, x: Tensor) -> Any:
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
-
-
-# --- matrices
 
 
 class _LowerTriangular(Constraint):
@@ -310,9 +301,6 @@ class _PositiveDefinite(_Symmetric):
         if value.shape[-2] != value.shape[-1]:
             return super().check(value)
         return super().check(value) & (cholesky_ex(value).info == 0)
-
-
-# --- several side by side
 
 
 class _Several(Constraint):

@@ -148,9 +148,6 @@ def numel(input: Tensor) -> int:
     return total
 
 
-# --- type promotion
-
-
 def promote_types(type1: Any, type2: Any) -> dtypes.dtype:
     """The smallest dtype that holds both. As `torch.promote_types`."""
     for position, value in enumerate((type1, type2), 1):

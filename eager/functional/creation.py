@@ -82,9 +82,6 @@ def without_elements(
     return made.requires_grad_() if requires_grad else made
 
 
-# --- of a shape
-
-
 def _shape(name: str, sizes: Any, size: Any = None) -> tuple[int, ...]:
     """The sizes that a function was given, as `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`."""
     if size is not None:
@@ -184,9 +181,6 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
     return delivered(made, "scalar_tensor", None, layout, device, requires_grad, pin_memory)
 
 
-# --- like another tensor
-
-
 def _beside(like: Tensor, made: Tensor) -> Tensor:
     """`made`, for which `like` was the model: inside vmap it has a slice of its own for each of `like`."""
     return made if like._d.__class__ is np.ndarray else like._d.spread(made)
@@ -282,9 +276,6 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
     device = _near(self, device)
     made = _full(_shape("new_full", (size,)), value, wanted, device)
     return _beside(self, delivered(made, "new_full", None, layout, device, requires_grad, pin_memory))
-
-
-# --- with strides
 
 
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,

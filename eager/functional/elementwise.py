@@ -36,9 +36,8 @@ from graphc.ops.dtypes import (
 )
 from graphc.ops.rules import torch_name
 
-# --- derivatives that PyTorch refuses
 
-
+# derivatives that PyTorch refuses
 class _Refused(Function):
     """A function whose gradient is an error."""
 
@@ -113,9 +112,6 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     return _step(input, values)
 
 
-# --- angles and parts
-
-
 def _turned(name: str, node: str, factor: float) -> Any:
     def function(input: Tensor) -> Tensor:
         shape_of(input, name)
@@ -175,9 +171,6 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     since, power = next(sequence), float(10 ** abs(decimals))
     up, down = (E.mul, E.div) if decimals > 0 else (E.div, E.mul)
     return enclosed(down(E.round(up(input, power)), power), "RoundBackward1", since)
-
-
-# --- nan and infinity
 
 
 def _pick(name: str, better: str) -> Any:
@@ -257,9 +250,6 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     hits = E.eq(E.reshape(elements, shape=(*elements._d.shape, 1)), flat)
     found = E.any(hits, axis=(len(elements._d.shape),), keepdims=False)
     return E.logical_not(found) if invert else found
-
-
-# --- the logistic and the gamma family
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:

@@ -139,9 +139,6 @@ def amin(input: Tensor, dim: Any = (), keepdim: bool = False, *, axis: Any = Non
     )
 
 
-# --- max, min, and where they are
-
-
 _EXTREME = (
     "Tensor input, *, Tensor out = None",
     "Tensor input, Tensor other, *, Tensor out = None",
@@ -208,8 +205,6 @@ def _arg_extreme(name: str) -> Any:
 argmax = _arg_extreme("argmax")
 argmin = _arg_extreme("argmin")
 
-# --- logic and counting
-
 
 def _quantifier(name: str, what: str) -> Any:
     def reduce(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
@@ -229,9 +224,6 @@ all = _quantifier("all", "every element")
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements over `dim` are nonzero, as int64. As `torch.count_nonzero`."""
     return E.sum(E.ne(input, 0), axis=axes_of(dim, len(shape_of(input, "count_nonzero"))), keepdims=False)
-
-
-# --- spread and size
 
 
 def _variance(
@@ -299,9 +291,6 @@ def _with_mean(name: str, spread_of: Any, node: str, what: str) -> Any:
 
 var_mean = _with_mean("var_mean", _variance, "VarMeanBackward0", "variance")
 std_mean = _with_mean("std_mean", _deviation, "StdMeanBackward0", "standard deviation")
-
-
-# --- exponentials, and along one dim
 
 
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:

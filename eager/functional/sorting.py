@@ -224,9 +224,6 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     return picked("mode", input, E.gather(order, longest, axis=axis), axis, since, "ModeBackward0", keepdim)
 
 
-# --- running extremes, products and sums
-
-
 def _running_extreme(name: str, largest: bool) -> Any:
     def function(input: Tensor, dim: int) -> Any:
         axis = axis_of(dim, len(shape_of(input, name)))

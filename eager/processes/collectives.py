@@ -42,9 +42,6 @@ NOT_INTEGRAL = "Cannot use {op} with non-integral dtype"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-# --- what all have in common
-
-
 def tensor_argument(value: Any, name: str) -> None:
     """Raise PyTorch's TypeError for what is no tensor."""
     if not isinstance(value, Tensor):
@@ -174,9 +171,6 @@ def _into(tensors: Sequence[Tensor]) -> Callable[[Iterable[Tensor]], None]:
     return finish
 
 
-# --- one result for all
-
-
 @collective("tensor")
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Every process's `tensor` becomes the reduction of all. As `torch.distributed.all_reduce`."""
@@ -227,9 +221,6 @@ def monitored_barrier(group: Any = None, timeout: datetime.timedelta | None = No
         member(group, "monitored_barrier")
         return
     barrier(group, timeout=timeout)
-
-
-# --- blocks
 
 
 @collective("tensor_list[]", "tensor")
@@ -323,9 +314,6 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM,
     how = reduction("reduce_scatter_tensor", op, output)
     blocks = input.reshape(group.size(), *output.shape)
     return communicate("reduce_scatter", blocks, group, _copied(output), async_op, [output], reduction=how)
-
-
-# --- everybody to everybody
 
 
 @collective("output_tensor_list[]", "input_tensor_list[]")
