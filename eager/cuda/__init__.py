@@ -14,7 +14,7 @@ from eager.surface.errors import OutOfMemoryError
 from graphc.lazy import lazy
 
 _found = functions("cuda")
-__all__ = [
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "CUDAGraph", "Event", "OutOfMemoryError", "Stream", "StreamContext", "default_stream", "device", "get_arch_list",
     "get_device_properties", "graph", "ipc_collect", "is_bf16_supported", "is_initialized", "max_memory_reserved",
     "memory_reserved", "memory_summary", "reset_peak_memory_stats", "stream", *_found,
