@@ -591,7 +591,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Number | _co
 
 default_generator: Generator
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Each angle times 0.0174533. As `torch.deg2rad`. RuntimeError for complex numbers."""
+    """Each angle times 0.0174533. RuntimeError for complex numbers. As `torch.deg2rad`."""
 
 def deg2rad_(input: Tensor) -> Tensor:
     """`input.deg2rad_(...)`. In-place form of `deg2rad`. As `torch.deg2rad_`."""
@@ -1152,10 +1152,10 @@ def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is nan."""
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether each element is -inf. As `torch.isneginf`. RuntimeError for complex numbers."""
+    """Whether each element is -inf. RuntimeError for complex numbers. As `torch.isneginf`."""
 
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether each element is inf. As `torch.isposinf`. RuntimeError for complex numbers."""
+    """Whether each element is inf. RuntimeError for complex numbers. As `torch.isposinf`."""
 
 def isreal(input: Tensor) -> Tensor:
     """Whether each element has no imaginary part. As `torch.isreal`."""
@@ -1611,7 +1611,7 @@ def quantile(input: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim
     """The `q`-quantiles along `dim`, of all elements if None; a vector `q` is the first dim of the result. As `torch.quantile`."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Each angle times 57.2958. As `torch.rad2deg`. RuntimeError for complex numbers."""
+    """Each angle times 57.2958. RuntimeError for complex numbers. As `torch.rad2deg`."""
 
 def rad2deg_(input: Tensor) -> Tensor:
     """`input.rad2deg_(...)`. In-place form of `rad2deg`. As `torch.rad2deg_`."""

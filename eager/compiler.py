@@ -1,19 +1,4 @@
 """`torch.compile` and `torch.compiler`, by `graphc.compile`: one XLA program for each signature of the arguments."""
 
-from eager.compiling.compiled import (
-    allow_in_graph,
-    assume_constant_result,
-    compile,
-    cudagraph_mark_step_begin,
-    disable,
-    is_compiling,
-    is_dynamo_compiling,
-    is_exporting,
-    list_backends,
-    reset,
-)
-
-__all__ = [
-    "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
-    "is_dynamo_compiling", "is_exporting", "list_backends", "reset",
-]  # fmt: skip
+from eager.compiling.compiled import *  # noqa: F403
+from eager.compiling.compiled import __all__ as __all__

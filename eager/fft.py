@@ -71,9 +71,6 @@ def _resized(x: Tensor, axis: int, n: int) -> Tensor:
     return E.pad_zeros(x, low=zeros, high=(*zeros[:axis], n - size, *zeros[axis + 1 :]), interior=zeros)
 
 
-# --- along one dim
-
-
 def _one_axis(name: str, input: Any, dim: int) -> int:
     ndim = len(shape_of(input, f"fft_{name}"))
     if not ndim:
@@ -149,8 +146,6 @@ irfft = _along_one("irfft", _from_half, True, "The inverse of `rfft`")
 hfft = _along_one("hfft", _from_half, False, "The real transform of half of a Hermitian signal")
 ihfft = _along_one("ihfft", _to_half, True, "The inverse of `hfft`")
 
-# --- along several dims
-
 
 def _several_axes(name: str, input: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], dict[int, int]]:
     shape = shape_of(input, f"fft_{name}")
@@ -205,8 +200,6 @@ ihfftn = _along_several("ihfftn", _to_half, True, "The inverse of `hfftn`")
 fft2, ifft2 = _along_two("fft2", fftn), _along_two("ifft2", ifftn)
 rfft2, irfft2 = _along_two("rfft2", rfftn), _along_two("irfft2", irfftn)
 hfft2, ihfft2 = _along_two("hfft2", hfftn), _along_two("ihfft2", ihfftn)
-
-# --- order of frequencies
 
 
 def _shifted(input: Tensor, dim: Any, up: bool, name: str) -> Tensor:

@@ -6,34 +6,10 @@ are `graphc.export`'s.
 
 from typing import Any, Final, List  # noqa: F401, UP035  (List: of torch.jit.annotations)
 
-from eager.compiling.scripts import (
-    ScriptFunction,
-    ScriptModule,
-    annotate,
-    export,
-    fork,
-    freeze,
-    ignore,
-    interface,
-    is_scripting,
-    is_tracing,
-    load,
-    onednn_fusion_enabled,
-    optimize_for_inference,
-    save,
-    script,
-    script_if_tracing,
-    trace,
-    unused,
-    wait,
-)
+from eager.compiling.scripts import *  # noqa: F403
+from eager.compiling.scripts import __all__ as __all__
 
-__all__ = [
-    "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore", "interface",
-    "is_scripting", "is_tracing", "load", "onednn_fusion_enabled", "optimize_for_inference", "save", "script",
-    "script_if_tracing", "trace", "unused", "wait",
-]  # fmt: skip
-_script_if_tracing = script_if_tracing  # torchvision's spelling
+_script_if_tracing = script_if_tracing  # noqa: F405  # torchvision's spelling
 BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list  # torch.jit.annotations: a number stands for so many
 
 

@@ -4,18 +4,5 @@ While nothing is recorded, nothing is asked for it: a profile swaps timed functi
 time of its guards, of the executable (whose results it awaits) and of what is left: effects and results.
 """
 
-from eager.autograd.scheduled_profiler import (
-    ProfilerAction,
-    ProfilerActivity,
-    kineto_available,
-    profile,
-    record_function,
-    schedule,
-    supported_activities,
-    tensorboard_trace_handler,
-)
-
-__all__ = [
-    "ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule",
-    "supported_activities", "tensorboard_trace_handler",
-]  # fmt: skip
+from eager.autograd.scheduled_profiler import *  # noqa: F403
+from eager.autograd.scheduled_profiler import __all__ as __all__

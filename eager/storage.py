@@ -155,9 +155,6 @@ class TypedStorage(_Storage):
         return UntypedStorage(self._owner)
 
 
-# --- methods of Tensor
-
-
 def _known_memory(tensor: Tensor, what: str) -> np.ndarray:
     """The array of a tensor. CaptureError for a traced one: its values would be in other memory."""
     if tensor._d.__class__ is not np.ndarray and tensor._d.captured:
@@ -257,9 +254,6 @@ def _map_into(self: Tensor, name: str, function: Any, *others: np.ndarray) -> Te
     array[...] = np.array([function(*row) for row in rows], array.dtype).reshape(array.shape)
     state.note_write(array)
     return self
-
-
-# --- copies and pickles
 
 
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:

@@ -123,8 +123,6 @@ class Call:
 
         return capture(self._wrap(self.fn), self.args, self.kwargs, environment=environment, failed=failed)
 
-    # --- the tensors of the call
-
     def _inputs(self) -> list[Input]:
         if self.program is None:
             named = [(f"argument {k}", t, (k,)) for k, t in enumerate(self.tensors)]
@@ -205,8 +203,6 @@ class Call:
                     _restore(grad, grad._array(), grad_values)
                 if grad is not None or hasattr(t, "_g"):
                     t._g = grad
-
-    # --- what happened to them
 
     def observe(self, call: Callable[..., Any]) -> Outcome:
         """Run `call` in place of the function, on Tensors, and differentiate its result through the tape."""

@@ -53,9 +53,6 @@ def _in_a_row(call: Callable[..., Any]) -> Callable[..., Any]:
     return calls
 
 
-# --- arguments
-
-
 def _with(case: Case, name: str, new: Mapping[int, Tensor]) -> Perturbation:
     """The call with other tensors, by the ids of those that they replace."""
 
@@ -137,9 +134,6 @@ def _other_number(value: Any) -> Any:
     if type(value) is int:
         return value + 1
     return value * 0.75 + 0.125 if type(value) is float else None
-
-
-# --- what the function reaches by itself
 
 
 def _captured(case: Case) -> list[Any]:

@@ -92,8 +92,6 @@ class _Watch:
         where = "" if frame is None else line_of(frame.f_code, frame.f_lasti)
         self.found = Culprit(part, op, None, where, evidence=evidence)
 
-    # --- what the runtime does
-
     def _run(self, sound: Any, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         given = [_values(a) for a in operands]
         result = sound(op, operands, params)
@@ -174,8 +172,6 @@ class _Watch:
         off = runtime().apart(array) if _lies(array) else []
         if off:
             self._blame(part, f"devices have different copies {what}: {'; '.join(map(_place, off))}", op)
-
-    # --- programs
 
     def _program(self, sound: Any, program: Executable, done: list[Any], arrays: tuple[Any, ...]) -> None:
         self._look_at(program, arrays)

@@ -50,9 +50,6 @@ def _before(program: Program, k: int, depth: int) -> set[int]:
     return kept
 
 
-# --- expressions
-
-
 def simpler_expressions(program: Program) -> Iterator[Program]:
     """An operand in place of an operation, and smaller numbers, also in functions inside the program."""
     for k, s in enumerate(program.statements):

@@ -83,9 +83,6 @@ def fresh_names(taken: Collection[str], prefix: str) -> Iterator[str]:
     return (n for k in itertools.count(1) if (n := f"{prefix}{k}") not in taken)
 
 
-# --- the same program in other words
-
-
 class Rename(ast.NodeTransformer):
     """Other names for variables."""
 
@@ -168,9 +165,6 @@ class _Apart(ast.NodeTransformer):
         return ast.Name(name, ast.Load())
 
 
-# --- what the variables are
-
-
 def run(program: Program) -> Iterator[tuple[Statement, dict[str, Any]]]:
     """Each statement with all variables after it has run, eagerly. Raises what the program raises."""
     scope = names() | program.given()
@@ -204,9 +198,6 @@ def with_aliases(program: Program) -> Program:
     except Exception:  # a program whose bug is that it raises
         return program
     return Program(program.name, program.inputs, found, program.results)
-
-
-# --- parts of a program
 
 
 def with_statements(program: Program, new: Sequence[Statement]) -> Program:

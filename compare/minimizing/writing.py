@@ -100,8 +100,6 @@ class _Writer:
         self.inputs.append(Input(name, array, False))
         return name
 
-    # --- control flow
-
     def _structured(self, node: Node, graph: Graph, known: dict[int, str], reads: list[str]) -> list[str]:
         if node.op not in _FORMS:
             raise MinimizeError(f"{graph.name}: there is no way to write '{node.op.name}' at {node.where}")

@@ -107,9 +107,6 @@ def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) ->
     return decorate_autocast
 
 
-# --- a user's Function
-
-
 def _cast(value: Any, device_type: str, dtype: Any) -> Any:
     """`value` with the floating Tensors in its containers in `dtype`, but for those of float64."""
     if isinstance(value, Tensor):

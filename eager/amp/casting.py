@@ -35,8 +35,6 @@ from graphc.ops.spec import OPS, Op
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
-# --- casts
-
 
 def is_cast(dtype: np.dtype) -> bool:
     """Whether autocast changes tensors of `dtype`."""
@@ -99,9 +97,6 @@ def _cached(x: Tensor, dtype: np.dtype) -> Tensor:
     return found.made
 
 
-# --- policies: what becomes of the arguments of a call
-
-
 def _in(dtype: np.dtype, cache: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     return tuple(cast(x, dtype, cache) for x in args), {name: cast(x, dtype, cache) for name, x in kwargs.items()}
 
@@ -125,9 +120,6 @@ POLICIES: dict[str, Callable[[AutocastState, tuple[Any, ...], dict[str, Any]], A
     "dtypes": lambda now, args, kwargs: (tuple(now.dtype("cpu").numpy if is_cast(d) else d for d in args), kwargs),
     "off": lambda now, args, kwargs: (args, kwargs),
 }
-
-
-# --- detours
 
 
 class Detour:

@@ -112,8 +112,6 @@ class GradScaler:
             return outputs.__class__(scaled) if isinstance(outputs, (list, tuple)) else scaled
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
-    # --- unscaling
-
     @no_grad()
     def _unscale_grads_(
         self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool
@@ -154,8 +152,6 @@ class GradScaler:
         inverse = scale.double().reciprocal().float()  # rounded once
         known["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, _number(0.0), False)
         known["stage"] = OptState.UNSCALED
-
-    # --- steps
 
     def _maybe_opt_step(self, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """`optimizer.step(...)`, unless a gradient was not finite: then None."""
@@ -249,8 +245,6 @@ class GradScaler:
         shrunk = E.mul(scale, self._backoff_factor)
         tracker.copy_(E.where(skipped | due, E.full(shape=(), value=0, dtype=INT32), steps))
         scale.copy_(E.where(skipped, shrunk, E.where(due, grown, scale)))
-
-    # --- what it is
 
     def _get_scale_async(self) -> Tensor | None:
         return self._scale

@@ -102,9 +102,7 @@ def autocast_decrement_nesting() -> int:
     return casting.thread.nesting
 
 
-# --- deprecated: one function for each type of device
-
-
+# deprecated: one function for each type of device
 def _deprecated(
     name: str, argument: str, function: Callable[..., Any], device_type: str, instead: str
 ) -> Callable[..., Any]:

@@ -251,9 +251,6 @@ def hessian(
     return _as_given(tuple(_as_given(row, several) for row in result), several)
 
 
-# --- what all of them do
-
-
 def _as_tuple(x: Any, what: str, name: str) -> tuple[bool, Tensors]:
     """Whether `x` is a tuple, and it as one. TypeError unless it is of Tensors."""
     several = isinstance(x, tuple)

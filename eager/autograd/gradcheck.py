@@ -180,9 +180,6 @@ def _outputs(func: Function, inputs: Sequence[Any]) -> tuple[Tensor, ...]:
     return tuple(t for t in as_tuple(func(*inputs)) if t.requires_grad)
 
 
-# --- batches, zeros, and gradients that are not there
-
-
 def _check_batched(output: Tensor, xs: list[Tensor], number: int) -> None:
     def pull(v: Tensor) -> tuple[Tensor, ...]:
         return tuple(

@@ -12,6 +12,7 @@ from typing import Any, final
 from graphc.lazy import listing
 
 FILE = os.path.join(os.path.dirname(__file__), "pytorch_names.txt")  # PyTorch's public names by place, without modules
+REASONS = os.path.join(os.path.dirname(__file__), "missing_names.toml")
 ROOT = "eager"
 
 
@@ -23,11 +24,28 @@ def recorded() -> dict[str, list[str]]:
     return {place: names.split() for place, names in lines}
 
 
+@cache
+def patterns() -> list[tuple[str, str, str]]:
+    """(why, what to use instead, pattern of whole names, anywhere or in "place: name"): the first that holds counts."""
+    return [(row["why"], row["instead"], "|".join(row["patterns"])) for row in _reasons()["names"]]
+
+
+@cache
+def modules() -> dict[str, str]:
+    """Module of PyTorch -> what to use instead of it, or of what this package has not of it."""
+    return {name: row["instead"] for row in _reasons()["modules"] for name in row["names"].split()}
+
+
+def _reasons() -> dict[str, Any]:
+    import tomllib
+
+    with open(REASONS, "rb") as file:
+        return tomllib.load(file)
+
+
 def reason(place: str, name: str) -> tuple[str, str] | None:
     """Why a name of PyTorch is missing in a place ("torch.nn"), and what to use instead. None if no table says it."""
-    from eager.core.missing_names import PATTERNS
-
-    for why, instead, pattern in PATTERNS:
+    for why, instead, pattern in patterns():
         if re.fullmatch(pattern, name) or re.fullmatch(pattern, f"{place}: {name}"):
             return why, instead
     return None
@@ -36,19 +54,17 @@ def reason(place: str, name: str) -> tuple[str, str] | None:
 @cache
 def about(module: str, name: str) -> str:
     """What there is to say of `name`, which `module` ("eager.nn") has not: "" or sentences with a space before them."""
-    from eager.core.missing_names import MODULES
-
     place = "torch" + module.removeprefix(ROOT)
     if name in recorded().get(place, ()) and (found := reason(place, name)) is not None:
         why, instead = found
         return f" PyTorch has it; not here: {why}." + (f" Use instead: {instead}." if instead else "")
     path = f"{place}.{name}".removeprefix("torch.")
-    if path in MODULES:
-        return f" PyTorch has the module; not here. Use instead: {MODULES[path]}."
+    if path in modules():
+        return f" PyTorch has the module; not here. Use instead: {modules()[path]}."
     if close := _similar(module, name):
         return f" Did you mean: {' or '.join(map(repr, close))}?"
-    inside = next((known for known in MODULES if f"{path}.".startswith(f"{known}.")), None)
-    return f" Use instead: {MODULES[inside]}." if inside is not None else ""
+    inside = next((known for known in modules() if f"{path}.".startswith(f"{known}.")), None)
+    return f" Use instead: {modules()[inside]}." if inside is not None else ""
 
 
 def _similar(module: str, name: str) -> list[str]:

@@ -196,8 +196,6 @@ class Placed(StandIn):
         dims = self.memory.dims or runtime().dims(self.memory.array) if of_mesh else None
         return _rebuilt, (self.memory, self.device, steps, self.stride, self.offset, dims)
 
-    # --- what a Tensor asks
-
     def spread(self, made: Any) -> Any:
         if self.device.mesh is not None and made._d.__class__ is Placed and made._d.shape == self.shape:
             made._d = like(made._d, self)
@@ -333,9 +331,6 @@ def zeros_on(where: device, shape: Sequence[int], dtype: np.dtype) -> Any:
         return Meta(shape, dtype)
     array = np.zeros(shape, dtype)
     return array if where is CPU else put(array, where)
-
-
-# --- running ops
 
 
 def common_device(op: Op, tensors: Sequence[Any]) -> device:

@@ -55,9 +55,6 @@ class Closing:
                 set_open(not closed)
 
 
-# --- inference mode
-
-
 class Recent(list[Any]):
     """Weak references to tensors. Dead ones are dropped when the list has doubled."""
 
@@ -115,8 +112,6 @@ anomaly = Anomaly()
 # (pack, unpack) pairs in force for what nodes save; a string instead: saving with hooks is an error with that text
 SAVED_HOOKS: ContextVar[tuple[Any, ...]] = ContextVar("saved_hooks", default=())
 saved_hooks = SAVED_HOOKS.get
-
-# --- mutation clock
 
 latest_mutation = 0
 _RECENT = 8

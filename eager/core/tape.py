@@ -296,9 +296,7 @@ def arrays_in(saved: Iterable[Any]) -> Iterable[np.ndarray]:
             yield value._d
 
 
-# --- for everything that is not the fast loop
-
-
+# for everything that is not the fast loop
 def shares(node: Node, g: Any) -> list[Any]:
     """What `node` gives each of its parents, without giving it."""
     # of different numbers: a heap must not come to compare their gradients

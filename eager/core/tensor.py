@@ -117,8 +117,6 @@ class Tensor(TensorMethods, metaclass=Overrides):
         data = self._d
         return data if data.__class__ is np.ndarray else data.read(self)
 
-    # --- what it is
-
     @property
     def shape(self) -> dtypes.Size:
         """The number of elements along each dim."""
@@ -166,8 +164,6 @@ class Tensor(TensorMethods, metaclass=Overrides):
         if not self._d.shape:
             raise TypeError("len() of a 0-d tensor")
         return self._d.shape[0]
-
-    # --- gradients
 
     @property
     def requires_grad(self) -> bool:
@@ -330,8 +326,6 @@ class Tensor(TensorMethods, metaclass=Overrides):
         if self._d.__class__ is Sealed:
             raise RuntimeError("Inference tensors do not track version counter.")
         return state.version_of(data_of(self))
-
-    # --- to Python and NumPy
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The values as an ndarray that shares memory. As `torch.Tensor.numpy`.

@@ -411,7 +411,7 @@ class TensorMethods:
         """Fill with ones with probability `p` (a number, or a tensor that broadcasts to this shape), else zeros."""
 
     def bfloat16(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.bfloat16; itself if it is."""
+        """`self` as torch.bfloat16; itself if it is. As `torch.Tensor.bfloat16`."""
 
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """How often each number from 0 on occurs, or the sum of its `weights`. As `torch.bincount`.
@@ -459,13 +459,13 @@ class TensorMethods:
         """The products of two batches (B, N, M) and (B, M, P) of matrices. As `torch.bmm`."""
 
     def bool(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.bool; itself if it is."""
+        """`self` as torch.bool; itself if it is. As `torch.Tensor.bool`."""
 
     def broadcast_to(self, size: Sequence[_int]) -> Tensor:
         """`input` expanded to `size`. As `torch.broadcast_to`."""
 
     def byte(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.uint8; itself if it is."""
+        """`self` as torch.uint8; itself if it is. As `torch.Tensor.byte`."""
 
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers of the Cauchy distribution."""
@@ -474,7 +474,7 @@ class TensorMethods:
         """Where each column begins, and the end of the last (*B, m + 1). As `torch.Tensor.ccol_indices`."""
 
     def cdouble(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.complex128; itself if it is."""
+        """`self` as torch.complex128; itself if it is. As `torch.Tensor.cdouble`."""
 
     def ceil(self) -> Tensor:
         """Each number as a whole one, rounded up."""
@@ -483,10 +483,10 @@ class TensorMethods:
         """In-place form of `ceil`."""
 
     def cfloat(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.complex64; itself if it is."""
+        """`self` as torch.complex64; itself if it is. As `torch.Tensor.cfloat`."""
 
     def char(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.int8; itself if it is."""
+        """`self` as torch.int8; itself if it is. As `torch.Tensor.char`."""
 
     def cholesky(self, upper: _bool = False) -> Tensor:
         """The factor L of L L^H, or L^H. As `torch.cholesky`."""
@@ -622,7 +622,7 @@ class TensorMethods:
         """The address of the first element; 0 if there is none. As `torch.Tensor.data_ptr`."""
 
     def deg2rad(self) -> Tensor:
-        """Each angle times 0.0174533. As `torch.deg2rad`. RuntimeError for complex numbers."""
+        """Each angle times 0.0174533. RuntimeError for complex numbers. As `torch.deg2rad`."""
 
     def deg2rad_(self) -> Tensor:
         """In-place form of `deg2rad`."""
@@ -691,7 +691,7 @@ class TensorMethods:
         """The inner product of two vectors. As `torch.dot`."""
 
     def double(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.float64; itself if it is."""
+        """`self` as torch.float64; itself if it is. As `torch.Tensor.double`."""
 
     def dsplit(self, indices_or_sections: _int | Sequence[_int], /) -> tuple[Tensor, ...]:
         """`tensor_split` along dim 2, in equal parts. As `torch.dsplit`."""
@@ -787,7 +787,7 @@ class TensorMethods:
         """The rows in reverse order. As `torch.flipud`. RuntimeError for a 0-d tensor."""
 
     def float(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.float32; itself if it is."""
+        """`self` as torch.float32; itself if it is. As `torch.Tensor.float`."""
 
     def float_power(self, exponent: Tensor | Number | complex) -> Tensor:
         """input ** exponent, computed in float64 or complex128. As `torch.float_power`."""
@@ -878,7 +878,7 @@ class TensorMethods:
         """In-place form of `gt`."""
 
     def half(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.float16; itself if it is."""
+        """`self` as torch.float16; itself if it is. As `torch.Tensor.half`."""
 
     def hard_least(self, other: Tensor | Number | complex) -> Tensor:
         """input, at least `other`."""
@@ -989,7 +989,7 @@ class TensorMethods:
         """Products summed over the last dims of both. As `torch.inner`."""
 
     def int(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.int32; itself if it is."""
+        """`self` as torch.int32; itself if it is. As `torch.Tensor.int`."""
 
     def integer_pow(self, exponent: Tensor | Number | complex) -> Tensor:
         """input to the power of a whole number."""
@@ -1093,10 +1093,10 @@ class TensorMethods:
         """In-place form of `isnan`."""
 
     def isneginf(self) -> Tensor:
-        """Whether each element is -inf. As `torch.isneginf`. RuntimeError for complex numbers."""
+        """Whether each element is -inf. RuntimeError for complex numbers. As `torch.isneginf`."""
 
     def isposinf(self) -> Tensor:
-        """Whether each element is inf. As `torch.isposinf`. RuntimeError for complex numbers."""
+        """Whether each element is inf. RuntimeError for complex numbers. As `torch.isposinf`."""
 
     def isreal(self) -> Tensor:
         """Whether each element has no imaginary part. As `torch.isreal`."""
@@ -1245,7 +1245,7 @@ class TensorMethods:
         """log(sum(exp(input))) over `dim`, without overflow. As `torch.logsumexp`."""
 
     def long(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.int64; itself if it is."""
+        """`self` as torch.int64; itself if it is. As `torch.Tensor.long`."""
 
     def lstsq(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Removed, as `torch.lstsq` is. RuntimeError."""
@@ -1447,7 +1447,7 @@ class TensorMethods:
 
     @overload
     def new_empty(self, *size: _int, dtype: dtype | None = None, layout: _layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-        """As `torch.Tensor.new_empty`: in the dtype of `self`."""
+        """In the dtype of `self`. As `torch.Tensor.new_empty`."""
     @overload
     def new_empty(self, size: Sequence[_int], *, dtype: dtype | None = None, layout: _layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 
@@ -1459,7 +1459,7 @@ class TensorMethods:
 
     @overload
     def new_ones(self, *size: _int, dtype: dtype | None = None, layout: _layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-        """As `torch.Tensor.new_ones`: in the dtype of `self`."""
+        """In the dtype of `self`. As `torch.Tensor.new_ones`."""
     @overload
     def new_ones(self, size: Sequence[_int], *, dtype: dtype | None = None, layout: _layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 
@@ -1468,7 +1468,7 @@ class TensorMethods:
 
     @overload
     def new_zeros(self, *size: _int, dtype: dtype | None = None, layout: _layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-        """As `torch.Tensor.new_zeros`: in the dtype of `self`."""
+        """In the dtype of `self`. As `torch.Tensor.new_zeros`."""
     @overload
     def new_zeros(self, size: Sequence[_int], *, dtype: dtype | None = None, layout: _layout | None = None, device: Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor: ...
 
@@ -1575,7 +1575,7 @@ class TensorMethods:
         """The `q`-quantiles along `dim`, of all elements if None; a vector `q` is the first dim of the result. As `torch.quantile`."""
 
     def rad2deg(self) -> Tensor:
-        """Each angle times 57.2958. As `torch.rad2deg`. RuntimeError for complex numbers."""
+        """Each angle times 57.2958. RuntimeError for complex numbers. As `torch.rad2deg`."""
 
     def rad2deg_(self) -> Tensor:
         """In-place form of `rad2deg`."""
@@ -1745,7 +1745,7 @@ class TensorMethods:
         """In-place form of `sgn`."""
 
     def short(self, *, memory_format: memory_format | None = None) -> Tensor:
-        """`self` as torch.int16; itself if it is."""
+        """`self` as torch.int16; itself if it is. As `torch.Tensor.short`."""
 
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-input))."""

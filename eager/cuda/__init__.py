@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 from eager.core.missing import explain
 from eager.core.runtime import devices as _devices
@@ -13,49 +13,12 @@ from eager.cuda.devices import Stream as _Stream
 from eager.surface.errors import OutOfMemoryError
 from graphc.lazy import lazy
 
-__all__ = [
-    "CUDAGraph",
-    "Event",
-    "OutOfMemoryError",
-    "Stream",
-    "StreamContext",
-    "current_device",
-    "current_stream",
-    "default_stream",
-    "device",
-    "device_count",
-    "empty_cache",
-    "get_arch_list",
-    "get_device_capability",
-    "get_device_name",
-    "get_device_properties",
-    "get_rng_state",
-    "get_rng_state_all",
-    "graph",
-    "init",
-    "ipc_collect",
-    "is_available",
-    "is_bf16_supported",
-    "is_initialized",
-    "manual_seed",
-    "manual_seed_all",
-    "max_memory_allocated",
-    "max_memory_reserved",
-    "mem_get_info",
-    "memory_allocated",
-    "memory_reserved",
-    "memory_stats",
-    "memory_summary",
-    "reset_peak_memory_stats",
-    "set_device",
-    "set_rng_state",
-    "set_rng_state_all",
-    "stream",
-    "synchronize",
-]
-
-
 _found = functions("cuda")
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    "CUDAGraph", "Event", "OutOfMemoryError", "Stream", "StreamContext", "default_stream", "device", "get_arch_list",
+    "get_device_properties", "graph", "ipc_collect", "is_bf16_supported", "is_initialized", "max_memory_reserved",
+    "memory_reserved", "memory_summary", "reset_peak_memory_stats", "stream", *_found,
+]  # fmt: skip
 (
     current_device, current_stream, device_count, empty_cache, get_device_capability, get_device_name, get_rng_state,
     get_rng_state_all, init, is_available, manual_seed, manual_seed_all, max_memory_allocated, mem_get_info,
@@ -98,43 +61,35 @@ def ipc_collect() -> None:
     """Does nothing: JAX keeps the memory that it has."""
 
 
-class _NeedsCuda:
-    """A class for annotations and `isinstance`. RuntimeError for one who makes an object of it."""
+def _refuse(cls: type, message: str = "Tried to instantiate dummy base class {}") -> NoReturn:
+    raise RuntimeError(message.format(cls.__name__))
 
-    _message = "Tried to instantiate dummy base class {}"
+
+class CUDAGraph:
+    """`torch.cuda.CUDAGraph`: `graphc.compile` makes one program of a function. RuntimeError for an instance."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(cls._message.format(cls.__name__))
+        _refuse(cls)
 
 
-class CUDAGraph(_NeedsCuda):
-    """`torch.cuda.CUDAGraph`: `graphc.compile` makes one program of a function instead."""
+class graph:
+    """`torch.cuda.graph`: `graphc.compile` makes one program of a function. RuntimeError for an instance."""
 
-
-class graph(_NeedsCuda):
-    """`torch.cuda.graph`: `graphc.compile` makes one program of a function instead."""
+    __new__ = CUDAGraph.__new__
 
 
 class Event(_Event):
     """`torch.cuda.Event`. RuntimeError where there is no GPU."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if not _devices("cuda"):
-            raise RuntimeError(cls._message.format(cls.__name__))
-        return object.__new__(cls)
-
-    _message = _NeedsCuda._message
+        return object.__new__(cls) if _devices("cuda") else _refuse(cls)
 
 
 class Stream(_Stream):
     """`torch.cuda.Stream`. RuntimeError where there is no GPU."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if not _devices("cuda"):
-            raise RuntimeError(cls._message.format(cls.__name__))
-        return object.__new__(cls)
-
-    _message = "torch.cuda.{} requires CUDA support"
+        return object.__new__(cls) if _devices("cuda") else _refuse(cls, "torch.cuda.{} requires CUDA support")
 
 
 class StreamContext:

@@ -110,109 +110,111 @@ class DeviceContext:
         set_current(self._before)
 
 
-def functions(kind: str) -> Mapping[str, Callable[..., Any]]:
-    """The functions of the module `torch.<kind>`, by name. Those that need a device raise as `check_device`."""
+class _Functions:
+    """The functions of the module `torch.<kind>`. Those that need a device raise as `check_device`."""
 
-    def there(where: Any = None) -> device:
-        return named(kind, where)
+    def __init__(self, kind: str):
+        assert kind in MISSING
+        self._kind = kind
 
-    def about(where: Any, what: str) -> Any:
-        return runtime().about(backing(there(where)))[what]
+    def _there(self, where: Any = None) -> device:
+        return named(self._kind, where)
 
-    def every() -> Sequence[device]:
-        return [there(k) for k in range(device_count())]
+    def _about(self, where: Any, what: str) -> Any:
+        return runtime().about(backing(self._there(where)))[what]
 
-    def is_available() -> bool:
+    def _every(self) -> Sequence[device]:
+        return [self._there(k) for k in range(self.device_count())]
+
+    def is_available(self) -> bool:
         """Whether there is such a device."""
-        return bool(devices(kind))
+        return bool(devices(self._kind))
 
-    def device_count() -> int:
+    def device_count(self) -> int:
         """The number of such devices."""
-        return len(devices(kind))
+        return len(devices(self._kind))
 
-    def current_device() -> int:
+    def current_device(self) -> int:
         """The number of the device that is meant where none is named."""
-        return there().index or 0
+        return self._there().index or 0
 
-    def set_device(device: Any) -> None:
+    def set_device(self, device: Any) -> None:
         """Let `device` be the one that is meant where none is named, in this thread."""
-        set_current(there(device))
+        set_current(self._there(device))
 
-    def synchronize(device: Any = None) -> None:
+    def synchronize(self, device: Any = None) -> None:
         """Wait for all that devices are computing."""
-        there(device)
+        self._there(device)
         wait()
 
-    def get_device_name(device: Any = None) -> str:
+    def get_device_name(self, device: Any = None) -> str:
         """The name of a device."""
-        return about(device, "name")
+        return self._about(device, "name")
 
-    def get_device_capability(device: Any = None) -> tuple[int, int]:
+    def get_device_capability(self, device: Any = None) -> tuple[int, int]:
         """The compute capability (major, minor) of a device; (0, 0) where it has none."""
-        return about(device, "capability")
+        return self._about(device, "capability")
 
-    def memory_stats(device: Any = None) -> dict[str, int]:
+    def memory_stats(self, device: Any = None) -> dict[str, int]:
         """What the allocator of a device tells, by JAX's names; nothing where there is no device, or none that tells.
         """  # fmt: skip
-        return about(device, "memory") if is_available() else {}
+        return self._about(device, "memory") if self.is_available() else {}
 
-    def memory_allocated(device: Any = None) -> int:
+    def memory_allocated(self, device: Any = None) -> int:
         """The bytes that arrays take; 0 where the device does not tell."""
-        return memory_stats(device).get("bytes_in_use", 0)
+        return self.memory_stats(device).get("bytes_in_use", 0)
 
-    def max_memory_allocated(device: Any = None) -> int:
+    def max_memory_allocated(self, device: Any = None) -> int:
         """The most bytes that arrays have taken; 0 where the device does not tell."""
-        return memory_stats(device).get("peak_bytes_in_use", 0)
+        return self.memory_stats(device).get("peak_bytes_in_use", 0)
 
-    def mem_get_info(device: Any = None) -> tuple[int, int]:
+    def mem_get_info(self, device: Any = None) -> tuple[int, int]:
         """The bytes that are free, and all that JAX may take."""
-        there(device)
-        stats = memory_stats(device)
+        self._there(device)
+        stats = self.memory_stats(device)
         most = stats.get("bytes_limit", 0)
         return most - stats.get("bytes_in_use", 0), most
 
-    def empty_cache() -> None:
+    def empty_cache(self) -> None:
         """Does nothing: JAX keeps the memory that it has."""
 
-    def manual_seed(seed: int) -> None:
+    def manual_seed(self, seed: int) -> None:
         """Seed the generator of the current device, if there is one."""
-        if is_available():
-            generator_of(there()).manual_seed(int(seed))
+        if self.is_available():
+            generator_of(self._there()).manual_seed(int(seed))
 
-    def manual_seed_all(seed: int) -> None:
+    def manual_seed_all(self, seed: int) -> None:
         """Seed the generators of all such devices."""
-        for where in every():
+        for where in self._every():
             generator_of(where).manual_seed(int(seed))
 
-    def get_rng_state(device: Any = None) -> Tensor:
+    def get_rng_state(self, device: Any = None) -> Tensor:
         """The state of the generator of a device, as a uint8 tensor on the CPU."""
-        return generator_of(there(device)).get_state()
+        return generator_of(self._there(device)).get_state()
 
-    def set_rng_state(new_state: Tensor, device: Any = None) -> None:
+    def set_rng_state(self, new_state: Tensor, device: Any = None) -> None:
         """Continue the generator of a device from a state."""
-        generator_of(there(device)).set_state(new_state)
+        generator_of(self._there(device)).set_state(new_state)
 
-    def get_rng_state_all() -> list[Tensor]:
+    def get_rng_state_all(self) -> list[Tensor]:
         """The states of the generators of all such devices."""
-        return list(map(get_rng_state, every()))
+        return list(map(self.get_rng_state, self._every()))
 
-    def set_rng_state_all(new_states: Sequence[Tensor]) -> None:
+    def set_rng_state_all(self, new_states: Sequence[Tensor]) -> None:
         """Continue the generators of all such devices from these states."""
-        for where, new_state in zip(every(), new_states, strict=False):
-            set_rng_state(new_state, where)
+        for where, new_state in zip(self._every(), new_states, strict=False):
+            self.set_rng_state(new_state, where)
 
-    def current_stream(device: Any = None) -> Stream:
+    def current_stream(self, device: Any = None) -> Stream:
         """The queue of a device."""
-        return Stream(device, kind=kind)
+        return Stream(device, kind=self._kind)
 
-    def init() -> None:
+    def init(self) -> None:
         """Does nothing but to raise where there is no such device."""
-        there()
+        self._there()
 
-    made = (
-        is_available, device_count, current_device, set_device, synchronize, get_device_name, get_device_capability,
-        memory_stats, memory_allocated, max_memory_allocated, mem_get_info, empty_cache, manual_seed, manual_seed_all,
-        get_rng_state, set_rng_state, get_rng_state_all, set_rng_state_all, current_stream, init,
-    )  # fmt: skip
-    assert kind in MISSING
-    return {function.__name__: function for function in made}
+
+def functions(kind: str) -> Mapping[str, Callable[..., Any]]:
+    """The functions of the module `torch.<kind>`, by name."""
+    made = _Functions(kind)
+    return {name: getattr(made, name) for name in vars(_Functions) if name[0] != "_"}

@@ -32,17 +32,9 @@ class Bernoulli(LogitsOrProbs, ExponentialFamily):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._set_either(probs, logits, validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs
-
-    @property
-    def mode(self) -> Tensor:
-        return where(self.probs == 0.5, math.nan, (self.probs >= 0.5).to(self.probs))
-
-    @property
-    def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)
+    mean = property(lambda self: self.probs)
+    mode = property(lambda self: where(self.probs == 0.5, math.nan, (self.probs >= 0.5).to(self.probs)))
+    variance = property(lambda self: self.probs * (1 - self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -59,9 +51,7 @@ class Bernoulli(LogitsOrProbs, ExponentialFamily):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return enumerated(self, arange(2, dtype=self._param.dtype, device=self._param.device), expand)
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (logit(self.probs),)
+    _natural_params = property(lambda self: (logit(self.probs),))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
         return x.exp().log1p()

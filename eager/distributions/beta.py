@@ -37,13 +37,8 @@ class Beta(ExponentialFamily):
         """The exponent of 1 - x, plus 1."""
         return self._dirichlet.concentration[..., 1]
 
-    @property
-    def mean(self) -> Tensor:
-        return self.concentration1 / (self.concentration1 + self.concentration0)
-
-    @property
-    def mode(self) -> Tensor:
-        return self._dirichlet.mode[..., 0]
+    mean = property(lambda self: self.concentration1 / (self.concentration1 + self.concentration0))
+    mode = property(lambda self: self._dirichlet.mode[..., 0])
 
     @property
     def variance(self) -> Tensor:
@@ -60,9 +55,7 @@ class Beta(ExponentialFamily):
     def entropy(self) -> Tensor:
         return self._dirichlet.entropy()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return self.concentration1, self.concentration0
+    _natural_params = property(lambda self: (self.concentration1, self.concentration0))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         return x.lgamma() + y.lgamma() - (x + y).lgamma()

@@ -48,10 +48,7 @@ class Categorical(LogitsOrProbs, Distribution):
         return full(self._extended_shape(), math.nan, dtype=self.probs.dtype, device=self.probs.device)
 
     variance = mean
-
-    @property
-    def mode(self) -> Tensor:
-        return self.probs.argmax(dim=-1)
+    mode = property(lambda self: self.probs.argmax(dim=-1))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         sample_shape = Size(sample_shape)

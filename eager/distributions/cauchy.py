@@ -15,17 +15,9 @@ __all__ = ["Cauchy"]
 class Cauchy(LocationScale):
     """1 / (pi scale (1 + ((x - loc) / scale)^2)). It has no mean."""
 
-    @property
-    def mean(self) -> Tensor:
-        return full_like(self.loc, math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def variance(self) -> Tensor:
-        return full_like(self.loc, math.inf)
+    mean = property(lambda self: full_like(self.loc, math.nan))
+    mode = property(lambda self: self.loc)
+    variance = property(lambda self: full_like(self.loc, math.inf))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.loc + self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_() * self.scale

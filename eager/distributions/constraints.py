@@ -114,9 +114,7 @@ class _IndependentConstraint(_OfBase):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__()
 
-    @property
-    def event_dim(self) -> Any:
-        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+    event_dim = property(lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims)
 
     def check(self, value: Tensor) -> Tensor:
         result = self.base_constraint.check(value)
@@ -144,9 +142,6 @@ class MixtureSameFamilyConstraint(_OfBase):
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.base_constraint!r})"
-
-
-# --- bounds
 
 
 class _Below(Constraint):
@@ -222,9 +217,6 @@ class _IntegerInterval(_Between):
         return _whole(value, (self.lower_bound <= value) & (value <= self.upper_bound))
 
 
-# --- numbers and vectors
-
-
 class _Real(Constraint):
     def check(self, value: Tensor) -> Any:
         return value == value  # not nan
@@ -262,9 +254,6 @@ class _Multinomial(Constraint):
 
     def check(self, x: Tensor) -> Any:
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
-
-
-# --- matrices
 
 
 class _LowerTriangular(Constraint):
@@ -314,9 +303,6 @@ class _PositiveDefinite(_Symmetric):
         return super().check(value) & (cholesky_ex(value).info == 0)
 
 
-# --- several side by side
-
-
 class _Several(Constraint):
     cseq: list[Any]
     dim: int
@@ -328,13 +314,8 @@ class _Several(Constraint):
         self.dim = dim
         super().__init__()
 
-    @property
-    def is_discrete(self) -> bool:
-        return any(c.is_discrete for c in self.cseq)
-
-    @property
-    def event_dim(self) -> int:
-        return max(c.event_dim for c in self.cseq)
+    is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))
+    event_dim = property(lambda self: max(c.event_dim for c in self.cseq))
 
     def _check_dim(self, value: Tensor) -> None:
         if not -value.dim() <= self.dim < value.dim():

@@ -112,9 +112,7 @@ class ContinuousBernoulli(LogitsOrProbs, ExponentialFamily):
         log_probs0, log_probs1 = (-self.probs).log1p(), self.probs.log()
         return self.mean * (log_probs0 - log_probs1) - self._cont_bern_log_norm() - log_probs0
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (self.logits,)
+    _natural_params = property(lambda self: (self.logits,))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
         low, high = self._lims[0] - 0.5, self._lims[1] - 0.5

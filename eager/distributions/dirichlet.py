@@ -35,9 +35,7 @@ class Dirichlet(ExponentialFamily):
         a = self.concentration
         return (a - 1.0).xlogy(value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.concentration / self.concentration.sum(-1, True)
+    mean = property(lambda self: self.concentration / self.concentration.sum(-1, True))
 
     @property
     def mode(self) -> Tensor:
@@ -58,9 +56,7 @@ class Dirichlet(ExponentialFamily):
         at_total = total.lgamma() + (k - total) * total.digamma()
         return a.lgamma().sum(-1) - at_total - ((a - 1.0) * a.digamma()).sum(-1)
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (self.concentration,)
+    _natural_params = property(lambda self: (self.concentration,))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
         return x.lgamma().sum(-1) - x.sum(-1).lgamma()

@@ -25,19 +25,11 @@ class Exponential(ExponentialFamily):
     def __init__(self, rate: Any, validate_args: bool | None = None):
         self._set(validate_args, rate=rate)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.rate.reciprocal()
+    mean = property(lambda self: self.rate.reciprocal())
 
     stddev = mean
-
-    @property
-    def mode(self) -> Tensor:
-        return zeros_like(self.rate)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.rate.pow(-2)
+    mode = property(lambda self: zeros_like(self.rate))
+    variance = property(lambda self: self.rate.pow(-2))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
@@ -56,9 +48,7 @@ class Exponential(ExponentialFamily):
     def entropy(self) -> Tensor:
         return 1.0 - self.rate.log()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (-self.rate,)
+    _natural_params = property(lambda self: (-self.rate,))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
         return -(-x).log()

@@ -29,17 +29,9 @@ class Gamma(ExponentialFamily):
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
         self._set(validate_args, concentration=concentration, rate=rate)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.concentration / self.rate
-
-    @property
-    def mode(self) -> Tensor:
-        return ((self.concentration - 1) / self.rate).clamp(min=0)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.concentration / self.rate.pow(2)
+    mean = property(lambda self: self.concentration / self.rate)
+    mode = property(lambda self: ((self.concentration - 1) / self.rate).clamp(min=0))
+    variance = property(lambda self: self.concentration / self.rate.pow(2))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -61,9 +53,7 @@ class Gamma(ExponentialFamily):
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1.0 - a) * a.digamma()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return self.concentration - 1, -self.rate
+    _natural_params = property(lambda self: (self.concentration - 1, -self.rate))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         return (x + 1).lgamma() + (x + 1) * (-y.reciprocal()).log()

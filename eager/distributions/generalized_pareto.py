@@ -43,9 +43,7 @@ class GeneralizedPareto(Distribution):
         valid = self.concentration < 1
         return where(valid, self.loc + self.scale / (1 - where(valid, self.concentration, 0.5)), math.nan)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mode = property(lambda self: self.loc)
 
     @property
     def variance(self) -> Tensor:

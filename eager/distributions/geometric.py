@@ -37,17 +37,9 @@ class Geometric(LogitsOrProbs, Distribution):
         if self._validate_args and probs is not None:
             self._require(_Positive(), self.probs, "parameter probs", "of distribution {} to be positive")
 
-    @property
-    def mean(self) -> Tensor:
-        return 1.0 / self.probs - 1.0
-
-    @property
-    def mode(self) -> Tensor:
-        return zeros_like(self.probs)
-
-    @property
-    def variance(self) -> Tensor:
-        return (1.0 / self.probs - 1.0) / self.probs
+    mean = property(lambda self: 1.0 / self.probs - 1.0)
+    mode = property(lambda self: zeros_like(self.probs))
+    variance = property(lambda self: (1.0 / self.probs - 1.0) / self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():

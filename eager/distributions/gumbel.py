@@ -39,21 +39,10 @@ class Gumbel(TransformedDistribution):
         y = (self.loc - value) / self.scale
         return y - y.exp() - self.scale.log()
 
-    @property
-    def mean(self) -> Tensor:
-        return self.loc + self.scale * euler_constant
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
-
-    @property
-    def stddev(self) -> Tensor:
-        return (math.pi / math.sqrt(6)) * self.scale
-
-    @property
-    def variance(self) -> Tensor:
-        return self.stddev.pow(2)
+    mean = property(lambda self: self.loc + self.scale * euler_constant)
+    mode = property(lambda self: self.loc)
+    stddev = property(lambda self: (math.pi / math.sqrt(6)) * self.scale)
+    variance = property(lambda self: self.stddev.pow(2))
 
     def entropy(self) -> Tensor:
         return self.scale.log() + (1 + euler_constant)

@@ -29,10 +29,7 @@ class Half(TransformedDistribution):
         super().__init__(self._base(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
     scale = property(attrgetter("base_dist.scale"), doc="The scale of x.")
-
-    @property
-    def mode(self) -> Tensor:
-        return zeros_like(self.scale)
+    mode = property(lambda self: zeros_like(self.scale))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check(value)

@@ -21,11 +21,7 @@ class HalfCauchy(Half):
 
     base_dist: Cauchy
     _base = Cauchy
-
-    @property
-    def mean(self) -> Tensor:
-        return full_like(self.scale, math.inf)
-
+    mean = property(lambda self: full_like(self.scale, math.inf))
     variance = property(attrgetter("base_dist.variance"))
 
     def log_prob(self, value: Any) -> Tensor:

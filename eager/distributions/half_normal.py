@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from eager.core.tensor import Tensor
 from eager.distributions.half import Half
 from eager.distributions.normal import Normal
 
@@ -16,11 +15,5 @@ class HalfNormal(Half):
 
     base_dist: Normal
     _base = Normal
-
-    @property
-    def mean(self) -> Tensor:
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.scale.pow(2) * (1 - 2 / math.pi)
+    mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))
+    variance = property(lambda self: self.scale.pow(2) * (1 - 2 / math.pi))

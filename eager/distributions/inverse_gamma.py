@@ -31,14 +31,8 @@ class InverseGamma(TransformedDistribution):
 
     concentration = property(attrgetter("base_dist.concentration"), doc="The concentration of x.")
     rate = property(attrgetter("base_dist.rate"), doc="The rate of x.")
-
-    @property
-    def mean(self) -> Tensor:
-        return where(self.concentration > 1, self.rate / (self.concentration - 1), math.inf)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.rate / (self.concentration + 1)
+    mean = property(lambda self: where(self.concentration > 1, self.rate / (self.concentration - 1), math.inf))
+    mode = property(lambda self: self.rate / (self.concentration + 1))
 
     @property
     def variance(self) -> Tensor:

@@ -40,9 +40,7 @@ class Kumaraswamy(TransformedDistribution):
         b = self.concentration0
         return b * (arg.lgamma() + b.lgamma() - (arg + b).lgamma()).exp()
 
-    @property
-    def mean(self) -> Tensor:
-        return self._moment(1)
+    mean = property(lambda self: self._moment(1))
 
     @property
     def mode(self) -> Tensor:
@@ -50,9 +48,7 @@ class Kumaraswamy(TransformedDistribution):
         log_mode = b.reciprocal() * (-b).log1p() - (-b * a).log1p()
         return where((b < 1) | (a < 1), math.nan, log_mode).exp()
 
-    @property
-    def variance(self) -> Tensor:
-        return self._moment(2) - self.mean.pow(2)
+    variance = property(lambda self: self._moment(2) - self.mean.pow(2))
 
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0

@@ -17,13 +17,8 @@ class Laplace(LocationScale):
 
     mean = mode = property(attrgetter("loc"))
 
-    @property
-    def variance(self) -> Tensor:
-        return 2 * self.scale.pow(2)
-
-    @property
-    def stddev(self) -> Tensor:
-        return (2**0.5) * self.scale
+    variance = property(lambda self: 2 * self.scale.pow(2))
+    stddev = property(lambda self: (2**0.5) * self.scale)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         u = self.loc.new_empty(self._extended_shape(sample_shape)).uniform_(finfo(self.loc.dtype).eps - 1, 1)

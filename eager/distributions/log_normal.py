@@ -28,14 +28,8 @@ class LogNormal(TransformedDistribution):
 
     loc = property(attrgetter("base_dist.loc"), doc="The mean of x.")
     scale = property(attrgetter("base_dist.scale"), doc="The standard deviation of x.")
-
-    @property
-    def mean(self) -> Tensor:
-        return (self.loc + self.scale.pow(2) / 2).exp()
-
-    @property
-    def mode(self) -> Tensor:
-        return (self.loc - self.scale.square()).exp()
+    mean = property(lambda self: (self.loc + self.scale.pow(2) / 2).exp())
+    mode = property(lambda self: (self.loc - self.scale.square()).exp())
 
     @property
     def variance(self) -> Tensor:

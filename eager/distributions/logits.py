@@ -41,9 +41,7 @@ class LogitsOrProbs:
         """Probabilities."""
         return logits_to_probs(self.logits, is_binary=self._is_binary)
 
-    @property
-    def _param(self) -> Tensor:
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
+    _param = property(lambda self: self.__dict__["probs" if "probs" in self.__dict__ else "logits"])
 
     @property
     def param_shape(self) -> Any:

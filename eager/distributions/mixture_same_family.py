@@ -67,9 +67,7 @@ class MixtureSameFamily(Distribution):
         probs = probs.reshape(probs.shape + (1,) * self._event_ndims)
         return (probs * of_components).sum(self._dim)
 
-    @property
-    def mean(self) -> Tensor:
-        return self._mean_of(self.component_distribution.mean)
+    mean = property(lambda self: self._mean_of(self.component_distribution.mean))
 
     @property
     def variance(self) -> Tensor:

@@ -39,13 +39,8 @@ class Multinomial(OfCategorical, Distribution):
     def support(self) -> Any:
         return constraints.multinomial(self.total_count)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.probs * self.total_count
-
-    @property
-    def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)
+    mean = property(lambda self: self.probs * self.total_count)
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         drawn = self._categorical.sample((self.total_count, *sample_shape))

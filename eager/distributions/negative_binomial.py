@@ -31,17 +31,9 @@ class NegativeBinomial(LogitsOrProbs, Distribution):
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._set_either(probs, logits, validate_args, total_count)
 
-    @property
-    def mean(self) -> Tensor:
-        return self.total_count * self.logits.exp()
-
-    @property
-    def mode(self) -> Tensor:
-        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.mean / (-self.logits).sigmoid()
+    mean = property(lambda self: self.total_count * self.logits.exp())
+    mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))
+    variance = property(lambda self: self.mean / (-self.logits).sigmoid())
 
     @lazy_property
     def _gamma(self) -> Gamma:

@@ -20,13 +20,9 @@ class Normal(LocationScale, ExponentialFamily):
     """exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi))."""
 
     _mean_carrier_measure = 0
-
     mean = mode = property(attrgetter("loc"))
     stddev = property(attrgetter("scale"))
-
-    @property
-    def variance(self) -> Tensor:
-        return self.stddev.pow(2)
+    variance = property(lambda self: self.stddev.pow(2))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -51,9 +47,7 @@ class Normal(LocationScale, ExponentialFamily):
     def entropy(self) -> Tensor:
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal()
+    _natural_params = property(lambda self: (self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal()))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         return -0.25 * x.pow(2) / y + 0.5 * (-math.pi / y).log()

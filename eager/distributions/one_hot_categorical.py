@@ -30,14 +30,8 @@ class OneHotCategorical(OfCategorical, Distribution):
         super().__init__(categorical.batch_shape, categorical.param_shape[-1:], validate_args=validate_args)
 
     mean = property(attrgetter("probs"))
-
-    @property
-    def mode(self) -> Tensor:
-        return one_hot(self.probs.argmax(dim=-1), num_classes=self.probs.shape[-1]).to(self.probs)
-
-    @property
-    def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)
+    mode = property(lambda self: one_hot(self.probs.argmax(dim=-1), num_classes=self.probs.shape[-1]).to(self.probs))
+    variance = property(lambda self: self.probs * (1 - self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         probs = self.probs

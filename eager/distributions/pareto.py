@@ -35,9 +35,7 @@ class Pareto(TransformedDistribution):
         a = self.alpha.clamp(min=1)  # infinite from there down
         return a * self.scale / (a - 1)
 
-    @property
-    def mode(self) -> Tensor:
-        return self.scale
+    mode = property(lambda self: self.scale)
 
     @property
     def variance(self) -> Tensor:

@@ -28,9 +28,7 @@ class Poisson(ExponentialFamily):
 
     mean = variance = property(attrgetter("rate"))
 
-    @property
-    def mode(self) -> Tensor:
-        return self.rate.floor()
+    mode = property(lambda self: self.rate.floor())
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -41,9 +39,7 @@ class Poisson(ExponentialFamily):
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return (self.rate.log(),)
+    _natural_params = property(lambda self: (self.rate.log(),))
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
         return x.exp()

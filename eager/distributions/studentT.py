@@ -35,13 +35,8 @@ class StudentT(Distribution):
         self._chi2 = Chi2(df)
         self._set(validate_args, df=df, loc=loc, scale=scale)
 
-    @property
-    def mean(self) -> Tensor:
-        return where(self.df <= 1, math.nan, self.loc)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    mean = property(lambda self: where(self.df <= 1, math.nan, self.loc))
+    mode = property(lambda self: self.loc)
 
     @property
     def variance(self) -> Tensor:

@@ -33,21 +33,10 @@ class Uniform(Distribution):
     def support(self) -> Any:
         return constraints.interval(self.low, self.high)
 
-    @property
-    def mean(self) -> Tensor:
-        return (self.high + self.low) / 2
-
-    @property
-    def mode(self) -> Tensor:
-        return math.nan * self.high
-
-    @property
-    def stddev(self) -> Tensor:
-        return (self.high - self.low) / 12**0.5
-
-    @property
-    def variance(self) -> Tensor:
-        return (self.high - self.low).pow(2) / 12
+    mean = property(lambda self: (self.high + self.low) / 2)
+    mode = property(lambda self: math.nan * self.high)
+    stddev = property(lambda self: (self.high - self.low) / 12**0.5)
+    variance = property(lambda self: (self.high - self.low).pow(2) / 12)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         unit = rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)

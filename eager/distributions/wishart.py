@@ -106,9 +106,7 @@ class Wishart(ExponentialFamily):
         identity = eye(self._event_shape[-1], dtype=factor.dtype, device=factor.device)
         return cholesky_solve(identity, factor).expand(self._batch_shape + self._event_shape)
 
-    @property
-    def mean(self) -> Tensor:
-        return self._columns * self.covariance_matrix
+    mean = property(lambda self: self._columns * self.covariance_matrix)
 
     @property
     def mode(self) -> Tensor:
@@ -164,9 +162,7 @@ class Wishart(ExponentialFamily):
         digamma = (nu.unsqueeze(-1) / 2 - steps).digamma().sum(-1)  # the multivariate one of nu / 2
         return log_det + mvlgamma(nu / 2, p=p) - (nu - p - 1) / 2 * digamma + nu * p / 2
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
+    _natural_params = property(lambda self: (-self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2))
 
     def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         p = self._event_shape[-1]

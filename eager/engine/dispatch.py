@@ -233,9 +233,7 @@ def convert(x: Any, dtype: np.dtype) -> Tensor:
     return x if x._dtype() == dtype else apply(cast, (x,), {"dtype": dtype})
 
 
-# --- the tape node of `plain`: saved = (params, values by name, [(operand index, shape)]), parents in that order
-
-
+# the tape node of `plain`: saved = (params, values by name, [(operand index, shape)]), parents in that order
 def record(op: Op, tensors: Sequence[Tensor], params: Mapping[str, Any], result: Tensor) -> None:
     """Give `result` a node if an operand that `op` differentiates requires grad."""
     result._n = _node_of(op, tensors, params, result._d)

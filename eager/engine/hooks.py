@@ -151,9 +151,6 @@ def hooks_of(node: tape.Node) -> Hooked | None:
     return node[tape.BACKWARD] if node[tape.BACKWARD].__class__ is Hooked else None
 
 
-# --- methods of Tensor
-
-
 def register_hook(self: Tensor, hook: Hook) -> Any:
     """Call `hook(grad)` each time a gradient with respect to this tensor has been computed; a Tensor that it returns
     takes the gradient's place. As `torch.Tensor.register_hook`. RuntimeError for a tensor that requires no grad.

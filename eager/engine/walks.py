@@ -213,9 +213,6 @@ def with_node(array: Any, node: tape.Node | None) -> Tensor | None:
     return t
 
 
-# --- anomaly mode
-
-
 def check_nan(node: tape.Node, number: int, d: Tensor) -> None:
     """Raise RuntimeError if `d`, what `node` gives its parent `number`, has a nan."""
     array = (d._d.values if d._d.__class__ is Sparse else d)._known()

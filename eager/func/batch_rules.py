@@ -57,9 +57,6 @@ def _moved(x: Tensor, source: int, to: int) -> Tensor:
     return x if source == to else E.permute(x, dims=tuple(order))
 
 
-# --- pointwise
-
-
 def _promoted(op: Op, operands: list[Any], batched: Flags) -> list[Any]:
     """`operands` in their common dtype, where a slice has no dims but the batch has one, and so another rank."""
     first = op.rule.first
@@ -85,9 +82,6 @@ def pointwise(op: Op, size: int, operands: list[Any], batched: Flags, params: Pa
     operands = _promoted(op, operands, batched)
     rank = max(_rank(x, b) for x, b in zip(operands, batched, strict=True) if isinstance(x, Tensor))
     return apply(op, [_padded(x, rank) if b else x for x, b in zip(operands, batched, strict=True)], params)
-
-
-# --- ops whose parameters name dims and sizes
 
 
 def _later(dims: Any) -> Any:
@@ -127,9 +121,6 @@ def unchanged(op: Op, size: int, operands: list[Any], batched: Flags, params: Pa
     return apply(op, operands, params)
 
 
-# --- products
-
-
 def matmul(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:
     x, y = operands
     (left, right), ranks = batched, [_rank(v, b) for v, b in zip(operands, batched, strict=True)]
@@ -159,9 +150,6 @@ def einsum(op: Op, size: int, operands: list[Any], batched: Flags, params: Param
     letter = next(c for c in string.ascii_letters if c not in params["equation"])
     inside = ",".join(letter + term if b else term for term, b in zip(terms, batched, strict=True))
     return apply(op, operands, {"equation": f"{inside}->{letter}{out}"})
-
-
-# --- indexing
 
 
 def _index_arrays(indices: Sequence[Tensor], batched: Flags, rank: int) -> list[Tensor]:
@@ -214,9 +202,6 @@ def index_put(op: Op, size: int, operands: list[Any], batched: Flags, params: Pa
     return apply(op, (x, values, *arrays), {**params, "spec": (len(indices), *spec)})
 
 
-# --- windows
-
-
 def folded(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:
     """The batch dim joins the first dim: for ops that treat what is along that one alike."""
     values = [_joined(v, 0) for v in _all_batched(size, operands, batched)]
@@ -259,9 +244,6 @@ def _windows(joins: tuple[int, int], shape_axis: int, result_axis: int) -> Rule:
         return _parted(apply(op, values, params), result_axis, size)
 
     return rule
-
-
-# --- everything else
 
 
 def leading(op: Op, size: int, operands: list[Any], batched: Flags, params: Params) -> Tensor:

@@ -143,8 +143,6 @@ class BatchInterpreter(Interpreter):
         self.randomness = randomness
         self.outer = outer
 
-    # --- batched tensors
-
     def below(self) -> under:
         """A context: ops run as outside the vmap."""
         return under(self.outer)
@@ -177,8 +175,6 @@ class BatchInterpreter(Interpreter):
         """`x` with the batch dim in front, batched or not. To be run below."""
         value = self.batch_of(x)
         return self.expanded(x) if value is None else value
-
-    # --- what tensors call
 
     def apply(self, op: Any, operands: Sequence[Any], params: Any) -> Any:
         values = [self.batch_of(x) for x in operands]
@@ -266,8 +262,6 @@ class BatchInterpreter(Interpreter):
         """Each example fills a memory of its own."""
         self.lies_plainly(tensor)
         return strides.plain_window(tensor, size, stride, offset)
-
-    # --- gradients
 
     def get_grad(self, tensor: Tensor) -> Tensor | None:
         if self.batch_of(tensor) is not None:

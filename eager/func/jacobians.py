@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,17 +45,7 @@ def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, chunk_siz
         columns = [parts[0] if len(parts) == 1 else cat(list(parts), 0) for parts in zip(*rows, strict=True)]
         sizes = [numel(t) for t in outputs]
         by_output = zip(*(split(column, sizes, 0) for column in columns), strict=True)
-        result = [
-            unflatten(
-                [
-                    reshape(part, (*t._d.shape, *x._d.shape))
-                    for part, x in zip(parts, inputs, strict=True)
-                ],
-                input_spec,
-            )
-            for t, parts in zip(outputs, by_output, strict=True)
-        ]  # fmt: skip
-        found = unflatten(result, spec)
+        found = unflatten(_blocks(outputs, inputs, by_output, input_spec), spec)
         return (found, aux[0]) if has_aux else found
 
     return jacobian
@@ -74,20 +64,20 @@ def jacfwd(func: Function, argnums: Any = 0, has_aux: bool = False, *, randomnes
         (units,) = unit_vectors(inputs, None)
         moved = vmap(lambda *tangents: tuple(push(tangents)), randomness=randomness)(*units)
         sizes = [numel(x) for x in inputs]
-        result = [
-            unflatten(
-                [
-                    reshape(part, (*t._d.shape, *x._d.shape))
-                    for part, x in zip(split(movedim(column, 0, -1), sizes, -1), inputs, strict=True)
-                ],
-                input_spec,
-            )
-            for t, column in zip(outputs, moved, strict=True)
-        ]
-        found = unflatten(result, spec)
+        by_output = (split(movedim(column, 0, -1), sizes, -1) for column in moved)
+        found = unflatten(_blocks(outputs, inputs, by_output, input_spec), spec)
         return (found, aux) if has_aux else found
 
     return jacobian
+
+
+def _blocks(outputs: list[Tensor], inputs: list[Tensor], by_output: Iterable[Sequence[Tensor]], spec: Any) -> list[Any]:
+    """The derivatives of each output, a nest like the inputs; `by_output` has those for each input, flattened."""
+    found = []
+    for t, parts in zip(outputs, by_output, strict=True):
+        shaped = [reshape(part, (*t._d.shape, *x._d.shape)) for part, x in zip(parts, inputs, strict=True)]
+        found.append(unflatten(shaped, spec))
+    return found
 
 
 def hessian(func: Function, argnums: Any = 0) -> Function:

@@ -95,9 +95,6 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     return finished(np.frombuffer(buffer, wanted, count, offset), None, requires_grad)
 
 
-# --- DLPack
-
-
 class DLDeviceType(enum.IntEnum):
     """The kinds of devices of the DLPack protocol that occur here."""
 

@@ -64,9 +64,6 @@ def diff(
     return result
 
 
-# --- the trapezoidal rule
-
-
 def _sample_axis(y: Tensor, x: Tensor | None, dim: int, name: str) -> int:
     shape = shape_of(y, name, "y")
     if not shape:
@@ -132,8 +129,6 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     areas = E.mul(E.add(before, after), _widths(y, x, axis, "cumulative_trapezoid"))
     return named(E.div(cumsum(areas, axis), 2.0), "DivBackward1")
 
-
-# --- slopes
 
 SPACING = (
     "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = {ndim}', "

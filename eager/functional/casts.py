@@ -16,6 +16,7 @@ from eager.engine.conversion import cast_to, converted
 from eager.engine.crossing import transferred
 from eager.engine.language import E
 from eager.functional.arguments import shape_of
+from eager.functional.naming import called
 from eager.functional.scalars import common_dtype
 from graphc.ops import dtypes as d
 from graphc.ops.dtypes import is_floating
@@ -83,12 +84,11 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 def _caster(name: str, dtype: dtypes.dtype) -> Any:
+    @called(name, f"`self` as {dtype}; itself if it is.", "torch.Tensor")
     def method(self: Tensor, *, memory_format: Any = None) -> Tensor:
         result = converted(self, dtype.numpy)
         return result if memory_format is None else _in_format(result, memory_format)
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"`self` as {dtype}; itself if it is."
     return method
 
 
@@ -146,9 +146,6 @@ def numel(input: Tensor) -> int:
     for n in shape_of(input, "numel"):
         total *= n
     return total
-
-
-# --- type promotion
 
 
 def promote_types(type1: Any, type2: Any) -> dtypes.dtype:

@@ -11,7 +11,7 @@ from eager.engine.language import E
 from eager.functional import joining, regions, shapes, strides
 from eager.functional.casts import detach
 from eager.functional.complexes import view_as_complex, view_as_real
-from eager.functional.naming import signature_of
+from eager.functional.naming import called, signature_of
 from eager.functional.outputs import with_out
 
 
@@ -39,21 +39,19 @@ _PARTS = {"split": joining.split, "split_with_sizes": regions.split_with_sizes, 
 
 
 def _copy(name: str, view: Any) -> Any:
+    @called(f"{name}_copy", f"A copy of what `{name}` shows.", "torch")
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return E.clone(view(input, *args, **kwargs))
 
-    function.__name__ = function.__qualname__ = f"{name}_copy"
-    function.__doc__ = f"A copy of what `{name}` shows. As `torch.{name}_copy`."
     function.__signature__ = signature_of(view, "input")  # type: ignore[attr-defined]
     return with_out(f"{name}_copy", function)
 
 
 def _copies(name: str, parts: Any) -> Any:
+    @called(f"{name}_copy", f"Copies of what `{name}` shows.", "torch")
     def function(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
         return tuple(E.clone(part) for part in parts(input, *args, **kwargs))
 
-    function.__name__ = function.__qualname__ = f"{name}_copy"
-    function.__doc__ = f"Copies of what `{name}` shows. As `torch.{name}_copy`."
     function.__signature__ = signature_of(parts, "input")  # type: ignore[attr-defined]
     return function
 

@@ -21,9 +21,8 @@ from eager.functional.static import required
 from graphc.ops.dtypes import FLOAT32, FLOAT64, INT32, INT64, of_scalar
 from graphc.ops.rules import torch_name
 
-# --- unique elements: how many there are depends on the values
 
-
+# unique elements: how many there are depends on the values
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
            dim: int | None = None) -> Any:  # fmt: skip
     """The different elements in order, or slices along `dim`; where each element of `input` is among them, and how many
@@ -150,9 +149,6 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     return E.where(E.reshape(known, shape=(size, 1)), E.index(table, at, spec=(0,)), fill_value)
 
 
-# --- places in a sorted sequence
-
-
 def _side(right: bool, side: str | None) -> bool:
     if side not in (None, "left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
@@ -222,9 +218,6 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
     if len(shape) != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({len(shape)})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
-
-
-# --- bins
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:

@@ -18,6 +18,7 @@ from eager.engine.language import E
 from eager.functional.arguments import fitting, shape_of, sizes_of
 from eager.functional.buffers import finished, from_numpy
 from eager.functional.data import as_tensor, new_tensor, tensor
+from eager.functional.naming import called
 from eager.functional.numbers import filled, filler, fitted, traced
 from graphc.ops import dims
 from graphc.ops.dtypes import INT64, default_float, of_scalar
@@ -82,9 +83,6 @@ def without_elements(
     return made.requires_grad_() if requires_grad else made
 
 
-# --- of a shape
-
-
 def _shape(name: str, sizes: Any, size: Any = None) -> tuple[int, ...]:
     """The sizes that a function was given, as `f(2, 3)`, `f((2, 3))` or `f(size=(2, 3))`."""
     if size is not None:
@@ -110,6 +108,7 @@ def _constant(make: Callable[..., np.ndarray], shape: tuple[int, ...], dtype: np
 
 
 def _filled(name: str, make: Callable[..., np.ndarray], what: str) -> Any:
+    @called(name, f"{what}.", "torch")
     def function(*sizes: Any, size: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
                  device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
         shape, wanted = _shape(name, sizes, size), dtype_or(dtype, default_float(), name, out)
@@ -118,8 +117,6 @@ def _filled(name: str, make: Callable[..., np.ndarray], what: str) -> Any:
         array = _constant(make, shape, wanted, device)
         return delivered(array, name, out, layout, device, requires_grad, pin_memory)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what}. As `torch.{name}`."
     return function
 
 
@@ -184,15 +181,13 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
     return delivered(made, "scalar_tensor", None, layout, device, requires_grad, pin_memory)
 
 
-# --- like another tensor
-
-
 def _beside(like: Tensor, made: Tensor) -> Tensor:
     """`made`, for which `like` was the model: inside vmap it has a slice of its own for each of `like`."""
     return made if like._d.__class__ is np.ndarray else like._d.spread(made)
 
 
 def _like(name: str, make: Any, what: str) -> Any:
+    @called(name, f"{what} in the shape and dtype of `input`.", "torch")
     def function(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                  pin_memory: bool = False, requires_grad: bool = False,
                  memory_format: Any = None) -> Tensor:  # fmt: skip
@@ -209,8 +204,6 @@ def _like(name: str, make: Any, what: str) -> Any:
         array = _laid_like(input, name, make, dtype, memory_format, device)
         return _beside(input, delivered(array, name, None, layout, _near(input, device), requires_grad, pin_memory))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what} in the shape and dtype of `input`. As `torch.{name}`."
     return function
 
 
@@ -256,6 +249,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
 
 
 def _new(name: str, make: Any) -> Any:
+    @called(name, "In the dtype of `self`.", "torch.Tensor")
     def method(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
                pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
         device = _near(self, device)
@@ -265,8 +259,6 @@ def _new(name: str, make: Any) -> Any:
         array = _constant(make, shape, wanted, device)
         return _beside(self, delivered(array, name, None, layout, device, requires_grad, pin_memory))
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"As `torch.Tensor.{name}`: in the dtype of `self`."
     return method
 
 
@@ -282,9 +274,6 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
     device = _near(self, device)
     made = _full(_shape("new_full", (size,)), value, wanted, device)
     return _beside(self, delivered(made, "new_full", None, layout, device, requires_grad, pin_memory))
-
-
-# --- with strides
 
 
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,

@@ -46,9 +46,6 @@ def new_tensor(
     return finished(of_data(data, self.dtype if dtype is None else dtype), where, requires_grad, pin_memory)
 
 
-# --- the array, and its dtype
-
-
 def of_data(data: Any, dtype: Any, name: str = "tensor") -> np.ndarray | Tensor:
     """`array_of(data, dtype, name)`; a traced tensor if some of `data` is known when a program runs."""
     data = _imported(data)
@@ -71,9 +68,6 @@ def _imported(data: Any) -> Any:
     if type(data) in (list, tuple) and data and not isinstance(data[0], _USUAL):
         return [_imported(x) for x in data]
     return data
-
-
-# --- without a copy, where that is possible
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:

@@ -39,8 +39,6 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return vector_norm(apart, p)
 
 
-# --- distances of all pairs
-
 MODES = (
     "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist",
 )  # fmt: skip
@@ -122,8 +120,6 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 
 METHODS = {"renorm_": in_place_of("renorm", renorm)}
 
-# --- products of vectors
-
 
 @whole("VdotBackward0")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
@@ -166,9 +162,6 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     if 3 not in shape:
         raise RuntimeError("no dimension of size 3 in input")
     return cross_along(input, other, dim=shape.index(3))
-
-
-# --- statistics
 
 
 def _check_weights(weights: Tensor | None, count: int, name: str, floating: bool) -> None:

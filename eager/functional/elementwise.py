@@ -20,6 +20,7 @@ from eager.engine.node_names import enclosed, named, whole
 from eager.functional.arguments import constant, shape_of
 from eager.functional.arithmetic import clamp
 from eager.functional.complexes import conj_physical, sgn
+from eager.functional.naming import called
 from eager.functional.scalars import at_once, common_dtype
 from eager.functional.updates import in_place_of
 from graphc.ops.dtypes import (
@@ -36,9 +37,8 @@ from graphc.ops.dtypes import (
 )
 from graphc.ops.rules import torch_name
 
-# --- derivatives that PyTorch refuses
 
-
+# derivatives that PyTorch refuses
 class _Refused(Function):
     """A function whose gradient is an error."""
 
@@ -113,18 +113,14 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     return _step(input, values)
 
 
-# --- angles and parts
-
-
 def _turned(name: str, node: str, factor: float) -> Any:
+    @called(name, f"Each angle times {factor:.6g}. RuntimeError for complex numbers.", "torch")
     def function(input: Tensor) -> Tensor:
         shape_of(input, name)
         if input._dtype().kind == "c":
             raise RuntimeError(f"{name} is not supported for complex tensors.")
         return named(E.mul(input, factor), node)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Each angle times {factor:.6g}. As `torch.{name}`. RuntimeError for complex numbers."
     return function
 
 
@@ -177,10 +173,8 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     return enclosed(down(E.round(up(input, power)), power), "RoundBackward1", since)
 
 
-# --- nan and infinity
-
-
 def _pick(name: str, better: str) -> Any:
+    @called(name, f"As `{'max' if name == 'fmax' else 'min'}imum`, but a number wins over nan.", "torch")
     @whole(f"{name.capitalize()}Backward0")
     def function(input: Tensor, other: Tensor) -> Tensor:
         _tensors(name, input, other)
@@ -189,8 +183,6 @@ def _pick(name: str, better: str) -> Any:
         first = E.logical_or(getattr(E, better)(input, other), E.isnan(other))
         return E.where(first, input, other)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As `{'max' if name == 'fmax' else 'min'}imum`, but a number wins over nan. As `torch.{name}`."
     return function
 
 
@@ -221,14 +213,13 @@ def nan_to_num(
 
 
 def _infinite(name: str, value: float) -> Any:
+    @called(name, f"Whether each element is {value}. RuntimeError for complex numbers.", "torch")
     def function(input: Tensor) -> Tensor:
         shape_of(input, name)
         if input._dtype().kind == "c":
             raise RuntimeError(f"{name} does not support complex inputs.")
         return E.eq(input, value)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Whether each element is {value}. As `torch.{name}`. RuntimeError for complex numbers."
     return function
 
 
@@ -257,9 +248,6 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     hits = E.eq(E.reshape(elements, shape=(*elements._d.shape, 1)), flat)
     found = E.any(hits, axis=(len(elements._d.shape),), keepdims=False)
     return E.logical_not(found) if invert else found
-
-
-# --- the logistic and the gamma family
 
 
 def logit(input: Tensor, eps: float | None = None) -> Tensor:

@@ -177,9 +177,6 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return E.index_put(target, picked, *arrays, spec=tuple(range(len(shape))), accumulate=False)
 
 
-# --- masks
-
-
 def fill_value(value: Any, target: Tensor) -> Tensor:
     """A number or 0-d tensor in the dtype of `target`. RuntimeError if it does not fit, or for a tensor with dims."""
     if isinstance(value, Tensor):

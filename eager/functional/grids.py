@@ -15,6 +15,7 @@ from eager.engine.node_names import whole
 from eager.functional.arguments import shape_of
 from eager.functional.creation import delivered, dtype_or, empty, ones_like, zeros
 from eager.functional.joining import cat, flip, stack
+from eager.functional.naming import called
 from eager.functional.shapes import expand, reshape
 from eager.functional.slices import index_select
 from graphc.ops.dtypes import INT64, promote_types
@@ -128,6 +129,7 @@ def block_diag(*tensors: Any) -> Tensor:
 
 
 def _indices(name: str, where: Any) -> Any:
+    @called(name, "The (2, N) indices of a triangle of a (row, col) matrix, in row-major order.", "torch")
     def function(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
                  layout: Any = None) -> Tensor:  # fmt: skip
         for side, value in (("row", row), ("col", col)):
@@ -136,10 +138,6 @@ def _indices(name: str, where: Any) -> Any:
         places = np.array(np.nonzero(where(np.ones((row, col), bool), offset)))
         return delivered(places.astype(dtype_or(dtype, INT64, name)), name, None, layout, device, False)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The (2, N) indices of a triangle of a (row, col) matrix, in row-major order. As `torch.{name}`."
-    )
     return function
 
 

@@ -216,9 +216,6 @@ def bounds_error(x: Tensor, found: Index) -> IndexError | None:
     return None
 
 
-# --- bringing an index to its form
-
-
 def normalized(shape: tuple[int, ...], index: Any) -> Index:
     """`index` of a tensor of `shape` as an Index. Masks become integer arrays. Raises IndexError."""
     if shape and (index.__class__ is int or (index.__class__ is slice and is_basic(index))):

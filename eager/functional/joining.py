@@ -18,6 +18,7 @@ from eager.engine.language import E
 from eager.engine.multi_output import split_views, unbind_views
 from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import axes_of, axis_of, no_overload, shape_of, sizes_of, unrecorded_arrays
+from eager.functional.naming import called
 from eager.functional.outputs import into
 from graphc.ops.dtypes import INT64
 from graphc.ops.rules import torch_name
@@ -104,6 +105,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Any
 
 
 def _stacker(name: str, axis: int, least: int, what: str) -> Any:
+    @called(name, f"The tensors joined along {what}.", "torch")
     def function(tensors: Sequence[Tensor]) -> Tensor:
         check_list(tensors, name)
         if not tensors:
@@ -113,8 +115,6 @@ def _stacker(name: str, axis: int, least: int, what: str) -> Any:
         along = 0 if name == "hstack" and len(raised[0]._d.shape) == 1 else axis
         return cat(raised, along)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The tensors joined along {what}. As `torch.{name}`."
     return function
 
 

@@ -83,9 +83,6 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     return named(E.matmul(input, mat2), "BmmBackward0")
 
 
-# --- beta * input + alpha * product
-
-
 def sum_of(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     if alpha != 1:
         product = E.mul(product, alpha)

@@ -15,6 +15,7 @@ from eager.engine.node_names import enclosed
 from eager.functional.arguments import axis_of, shape_of
 from eager.functional.arithmetic import clamp_min, lerp
 from eager.functional.gathering import numel
+from eager.functional.naming import called
 from eager.functional.outputs import with_out
 from eager.functional.shapes import movedim
 from graphc.ops.dtypes import FLOAT32, FLOAT64, INT64
@@ -42,6 +43,12 @@ def _shares(name: str, q: Any, input: Tensor) -> Tensor:
 
 
 def _quantile(name: str, ignore_nan: bool) -> Any:
+    @called(
+        name,
+        f"The `q`-quantiles along `dim`{', of what is not nan' if ignore_nan else ''}, of all elements if None; a "
+        "vector `q` is the first dim of the result.",
+        "torch",
+    )
     def function(
         input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
@@ -69,11 +76,6 @@ def _quantile(name: str, ignore_nan: bool) -> Any:
         result = E.reshape(values, shape=(*many, *rest))
         return not_a_view(enclosed(result, NODES[bool(many)], since))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The `q`-quantiles along `dim`{', of what is not nan' if ignore_nan else ''}, of all elements if None; a "
-        f"vector `q` is the first dim of the result. As `torch.{name}`."
-    )
     return with_out(name, function)
 
 

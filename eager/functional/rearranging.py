@@ -16,6 +16,7 @@ from eager.functional.arguments import axis_of, no_overload, shape_of
 from eager.functional.gathering import nonzero, numel
 from eager.functional.joining import cat, check_cuts, flip, tensor_split
 from eager.functional.linear import bmm, check_same_dtype, weighted_sum
+from eager.functional.naming import called
 from eager.functional.shapes import diag, permute, reshape, transpose, unsqueeze
 from eager.functional.updates import in_place_of
 from graphc.ops.dtypes import BOOL
@@ -23,6 +24,7 @@ from graphc.ops.rules import torch_name
 
 
 def _at_least(least: int) -> Any:
+    @called(f"atleast_{least}d", f"A view with at least {least} dims, of each of the tensors.", "torch")
     def function(*tensors: Any) -> Any:
         if len(tensors) != 1 or not isinstance(tensors[0], Tensor):
             several = tensors[0] if len(tensors) == 1 else tensors
@@ -38,8 +40,6 @@ def _at_least(least: int) -> Any:
             t = unsqueeze(t, -1 if len(t._d.shape) == 2 else 0)
         return t
 
-    function.__name__ = function.__qualname__ = f"atleast_{least}d"
-    function.__doc__ = f"A view with at least {least} dims, of each of the tensors. As `torch.atleast_{least}d`."
     return function
 
 
@@ -54,6 +54,7 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _splitter(name: str, axis: int, least: int) -> Any:
+    @called(name, f"`tensor_split` along dim {axis}, in equal parts.", "torch")
     def function(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
         shape = shape_of(input, name)
         if len(shape) < least:
@@ -72,8 +73,6 @@ def _splitter(name: str, axis: int, least: int) -> Any:
             )
         return tensor_split(input, cuts, along)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`tensor_split` along dim {axis}, in equal parts. As `torch.{name}`."
     return function
 
 

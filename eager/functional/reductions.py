@@ -27,6 +27,7 @@ from eager.functional.arguments import (
     shape_of,
 )
 from eager.functional.counted import sum_of_selected
+from eager.functional.naming import called
 from eager.functional.outputs import into
 from graphc.ops.dtypes import BOOL, FLOAT32, UINT8, default_float, is_floating, is_half, is_inexact
 from graphc.ops.reduce import count
@@ -139,9 +140,6 @@ def amin(input: Tensor, dim: Any = (), keepdim: bool = False, *, axis: Any = Non
     )
 
 
-# --- max, min, and where they are
-
-
 _EXTREME = (
     "Tensor input, *, Tensor out = None",
     "Tensor input, Tensor other, *, Tensor out = None",
@@ -152,6 +150,12 @@ _EXTREME = (
 def _extreme(name: str, all_of: str, pairwise: str) -> Any:
     title = name.capitalize()
 
+    @called(
+        name,
+        f"The {name} of all elements; over `dim`, a named tuple (values, indices), whose gradient goes to the element "
+        "picked; of two tensors, elementwise.",
+        "torch",
+    )
     def reduce(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None) -> Any:
         if dim is not None and not isinstance(input, Tensor):
             raise no_overload(name, (input, dim), _EXTREME)
@@ -172,11 +176,6 @@ def _extreme(name: str, all_of: str, pairwise: str) -> Any:
             raise IndexError(f"{name}(): Expected reduction dim {along} to have non-zero size.")
         return getattr(return_types, name)(*getattr(E, f"{name}_dim")(input, axis=along, keepdims=keepdim))
 
-    reduce.__name__ = reduce.__qualname__ = name
-    reduce.__doc__ = (
-        f"The {name} of all elements; over `dim`, a named tuple (values, indices), whose gradient goes to the element "
-        f"picked; of two tensors, elementwise. As `torch.{name}`."
-    )
     return reduce
 
 
@@ -185,6 +184,7 @@ min = _extreme("min", "amin", "minimum")
 
 
 def _arg_extreme(name: str) -> Any:
+    @called(name, "The index of the first extreme element along `dim`, in the flattened tensor if None.", "torch")
     def reduce(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
         shape = shape_of(input, name)
         if input._dtype() == BOOL:
@@ -198,27 +198,20 @@ def _arg_extreme(name: str) -> Any:
         at = getattr(E, name)(E.reshape(input, shape=(size,)), axis=0, keepdims=False)
         return E.reshape(at, shape=(1,) * len(shape)) if keepdim else at
 
-    reduce.__name__ = reduce.__qualname__ = name
-    reduce.__doc__ = (
-        f"The index of the first extreme element along `dim`, in the flattened tensor if None. As `torch.{name}`."
-    )
     return reduce
 
 
 argmax = _arg_extreme("argmax")
 argmin = _arg_extreme("argmin")
 
-# --- logic and counting
-
 
 def _quantifier(name: str, what: str) -> Any:
+    @called(name, f"Whether {what} over `dim` is nonzero, as bool, or as uint8 for uint8.", "torch")
     def reduce(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
         axes = axes_of(dim if axis is None else axis, len(shape_of(input, name)), keepdim)
         found = getattr(E, name)(input, axis=axes, keepdims=keepdim)
         return E.cast(found, dtype=UINT8) if input._dtype() == UINT8 else found
 
-    reduce.__name__ = reduce.__qualname__ = name
-    reduce.__doc__ = f"Whether {what} over `dim` is nonzero, as bool, or as uint8 for uint8. As `torch.{name}`."
     return reduce
 
 
@@ -229,9 +222,6 @@ all = _quantifier("all", "every element")
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements over `dim` are nonzero, as int64. As `torch.count_nonzero`."""
     return E.sum(E.ne(input, 0), axis=axes_of(dim, len(shape_of(input, "count_nonzero"))), keepdims=False)
-
-
-# --- spread and size
 
 
 def _variance(
@@ -285,6 +275,7 @@ def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
 
 
 def _with_mean(name: str, spread_of: Any, node: str, what: str) -> Any:
+    @called(name, f"({what}, mean) over `dim`.", "torch")
     def function(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
                  correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
         since = next(sequence)
@@ -292,16 +283,11 @@ def _with_mean(name: str, spread_of: Any, node: str, what: str) -> Any:
         center = E.mean(input, axis=axes, keepdims=keepdim)
         return enclosed(spread, node, since), enclosed(center, node, since)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"({what}, mean) over `dim`. As `torch.{name}`."
     return function
 
 
 var_mean = _with_mean("var_mean", _variance, "VarMeanBackward0", "variance")
 std_mean = _with_mean("std_mean", _deviation, "StdMeanBackward0", "standard deviation")
-
-
-# --- exponentials, and along one dim
 
 
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
@@ -323,6 +309,7 @@ def _scanned_in(function: Any, name: str, input: Tensor, dim: int, dtype: Any) -
 
 
 def _along(name: str, op: str, what: str) -> Any:
+    @called(name, f"{what} along `dim`, in `dtype` if given.", "torch")
     def function(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
         shape = shape_of(input, name)
         if dtype is not None:
@@ -341,8 +328,6 @@ def _along(name: str, op: str, what: str) -> Any:
         return getattr(E, op)(input, axis=axis)
 
     node = f"{''.join(part.capitalize() for part in name.split('_'))}Backward0"
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what} along `dim`, in `dtype` if given. As `torch.{name}`."
     return function
 
 

@@ -20,6 +20,7 @@ from eager.functional.arguments import axes_of, axis_of, lifted, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.gathering import numel
 from eager.functional.joining import narrow
+from eager.functional.naming import called
 from eager.functional.outputs import with_out
 from graphc.ops.dtypes import BOOL, INT64, is_floating, is_inexact
 from graphc.ops.rules import torch_name
@@ -139,8 +140,9 @@ def _median_place(input: Tensor, axis: int, ignore_nan: bool) -> Tensor:
 
 
 def _median(name: str, ignore_nan: bool) -> Any:
-    title = name.capitalize()
+    title, which = name.capitalize(), ", of what is not nan" if ignore_nan else ""
 
+    @called(name, f"The lower median{which}: of all elements, or (values, indices) along `dim`.", "torch")
     def function(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         shape = shape_of(input, name)
         refuse_complex(input, "median", also_bool=True)
@@ -152,11 +154,6 @@ def _median(name: str, ignore_nan: bool) -> Any:
         place = _median_place(lifted(input), axis, ignore_nan)
         return picked(name, input, place, axis, since, f"{title}Backward1", keepdim)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The lower median{', of what is not nan' if ignore_nan else ''}: of all elements, or (values, indices) along "
-        f"`dim`. As `torch.{name}`."
-    )
     return with_out(name, function)
 
 
@@ -224,10 +221,10 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     return picked("mode", input, E.gather(order, longest, axis=axis), axis, since, "ModeBackward0", keepdim)
 
 
-# --- running extremes, products and sums
-
-
 def _running_extreme(name: str, largest: bool) -> Any:
+    extreme = "largest" if largest else "smallest"
+
+    @called(name, f"(values, indices) of the {extreme} element so far along `dim`, the last of equals.", "torch")
     def function(input: Tensor, dim: int) -> Any:
         axis = axis_of(dim, len(shape_of(input, name)))
         refuse_complex(input, name)
@@ -235,11 +232,6 @@ def _running_extreme(name: str, largest: bool) -> Any:
         places = E.argcummax(lifted(input), axis=axis, largest=largest)
         return picked(name, input, places, axis, since, f"{name.capitalize()}Backward0")
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"(values, indices) of the {'largest' if largest else 'smallest'} element so far along `dim`, the last of "
-        f"equals. As `torch.{name}`."
-    )
     return with_out(name, function)
 
 

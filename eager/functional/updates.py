@@ -26,7 +26,7 @@ from eager.engine.node_names import whole
 from eager.functional import arithmetic, gathering, linear, reductions, scattering, shapes, slices, strides
 from eager.functional.arguments import fitting, shape_of
 from eager.functional.gathering import check_mask, fill_value, masked_fill, scatter_add
-from eager.functional.naming import signature_of
+from eager.functional.naming import called, signature_of
 from eager.functional.numbers import filled, traced
 from eager.functional.scattering import scatter
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64
@@ -83,6 +83,7 @@ def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 
 
 def _fused(name: str, combine: Callable[..., Any], function: Callable[..., Tensor], text: str) -> Callable[..., Tensor]:
+    @called(f"{name}_", f"self += value * {text}.", "torch.Tensor")
     def method(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
         if not isinstance(value, Tensor) and unrecorded(self, tensor1, tensor2):
             array = self._writable()
@@ -93,8 +94,6 @@ def _fused(name: str, combine: Callable[..., Any], function: Callable[..., Tenso
         check_in_place(self)
         return assign(self, function(self, tensor1, tensor2, value=value), name)
 
-    method.__name__ = method.__qualname__ = f"{name}_"
-    method.__doc__ = f"self += value * {text}. As `torch.Tensor.{name}_`."
     return method
 
 

@@ -39,8 +39,6 @@ from graphc.ops.matrices import adjoint, as_row, columns, rows
 from graphc.ops.rules import torch_name
 from graphc.ops.solving import failure
 
-# --- Cholesky
-
 
 def cholesky_factor(A: Tensor, upper: bool, name: str, node: str) -> Tensor:
     """The factor of a positive definite matrix. Raises PyTorch's errors in the name of `name`."""
@@ -92,9 +90,6 @@ def _partial(values: np.ndarray) -> np.ndarray:
     (potrf,) = lapack.get_lapack_funcs(("potrf",), (values,))
     flat = values.reshape(-1, *values.shape[-2:])
     return np.stack([potrf(m, lower=1)[0] for m in flat]).reshape(values.shape)
-
-
-# --- LU
 
 
 def _check_lu(A: Tensor, name: str, pivot: bool) -> None:
@@ -232,9 +227,6 @@ def _lu_solved(LU: Tensor, pivots: Tensor, B: Tensor, adjoint: bool) -> Tensor:
     return E.solve_triangular(factors, x, upper=True, unit=False)
 
 
-# --- QR
-
-
 def orthogonal(A: Tensor, complete: bool, name: str = "linalg.qr") -> tuple[Tensor, Tensor]:
     """(Q, R), reduced or complete."""
     check_matrix(A, name)
@@ -306,9 +298,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     return result(reflected(A, tau, shape[-1]), "LinalgHouseholderProductBackward0", since)
 
 
-# --- LDL: LAPACK's format, eager only and without gradients, which PyTorch has none of either
-
-
+# LDL: LAPACK's format, eager only and without gradients, which PyTorch has none of either
 def _lapack(name: str, x: np.ndarray, hermitian: bool) -> Any:
     from scipy.linalg import lapack
 

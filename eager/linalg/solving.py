@@ -34,8 +34,6 @@ from graphc.ops.dtypes import INT32, is_half, is_inexact
 from graphc.ops.linalg import swap_last
 from graphc.ops.rules import torch_name
 
-# --- inverses
-
 
 def inverse_of(A: Tensor, name: str = "linalg.inv") -> Tensor:
     """The inverse. Raises PyTorch's errors in the name of `name`."""
@@ -68,9 +66,6 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     check_square(A, "linalg.inv")
     check_floating(A, "linalg.inv")
     return return_types.linalg_inv_ex(E.inv(A, checked=check_errors), zero_pivot(A))
-
-
-# --- equations
 
 
 def is_vector(A: Tensor, B: Tensor) -> bool:
@@ -145,9 +140,6 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     return result(triangular(A, B, upper, left, unitriangular), "LinalgSolveTriangularBackward0", since)
 
 
-# --- determinants
-
-
 @functools.partial(with_out, "linalg_det")
 def det(A: Tensor) -> Tensor:
     """The determinant of square matrices. As `torch.linalg.det`."""
@@ -177,9 +169,6 @@ def logdet(input: Tensor) -> Tensor:
     if sign._dtype().kind == "c":
         return E.add(E.log(sign), logs)
     return E.where(E.eq(sign, -1), float("nan"), logs)
-
-
-# --- the pseudoinverse and least squares
 
 
 @functools.partial(with_out, "linalg_pinv")
@@ -280,9 +269,6 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
         result(x, "LinalgLstsqBackward0", since), result(residuals, "LinalgLstsqBackward0", since),
         counts if driver == "gels" else rank, values if driver in ("gelsd", "gelss") else nothing,
     )  # fmt: skip
-
-
-# --- equations of tensors
 
 
 @functools.partial(with_out, "linalg_tensorinv")

@@ -79,9 +79,6 @@ def eigvals(A: Tensor) -> Tensor:
     return _eig(A, "linalg.eigvals")[0]
 
 
-# --- singular values
-
-
 def _thin(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(U, S, V^H) with as many columns and rows as singular values."""
     check_matrix(A, "linalg.svd")

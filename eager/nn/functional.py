@@ -6,28 +6,8 @@ from eager.core.missing import explain
 from eager.functional.checking import checking
 from eager.functional.gathering import one_hot
 from eager.functional.outputs import with_out
-from eager.nn.functions import (
-    activation,
-    adaptive_pooling,
-    attention,
-    bags,
-    class_losses,
-    convolution,
-    ctc,
-    distance,
-    dropouts,
-    embeddings,
-    fractional_pooling,
-    grid,
-    image,
-    loss,
-    margin_losses,
-    normalization,
-    padding,
-    patches,
-    pooling,
-    unpooling,
-)
+from eager.nn import functions
+from eager.nn.functions import bags, margin_losses, patches, pooling, unpooling
 from eager.nn.functions.activation import *  # noqa: F403
 from eager.nn.functions.adaptive_pooling import *  # noqa: F403
 from eager.nn.functions.attention import *  # noqa: F403
@@ -50,10 +30,10 @@ from eager.nn.functions.pooling import *  # noqa: F403
 from eager.nn.functions.unpooling import *  # noqa: F403
 
 _FAMILIES = (
-    activation, adaptive_pooling, attention, bags, class_losses, convolution, ctc, distance, dropouts, embeddings,
-    fractional_pooling, grid, image, loss, margin_losses, normalization, padding, patches, pooling, unpooling,
-)  # fmt: skip
-__all__ = ["one_hot", *(name for family in _FAMILIES for name in family.__all__)]  # pyright: ignore[reportUnsupportedDunderAll]
+    "activation adaptive_pooling attention bags class_losses convolution ctc distance dropouts embeddings "
+    "fractional_pooling grid image loss margin_losses normalization padding patches pooling unpooling"
+).split()
+__all__ = ["one_hot", *(name for family in _FAMILIES for name in getattr(functions, family).__all__)]  # pyright: ignore[reportUnsupportedDunderAll]
 explain(__name__)
 
 # those that are asked what was wrong in a call: others are called so often that they do it themselves

@@ -44,8 +44,6 @@ class Module(Called, Saved, Converted):
         """What a call computes. Raises NotImplementedError unless the subclass defines it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
-    # --- attributes
-
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__
         for table in ("_parameters", "_modules", "_buffers"):
@@ -168,8 +166,6 @@ class Module(Called, Saved, Converted):
 
     register_module = add_module
 
-    # --- walks
-
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
@@ -286,8 +282,6 @@ class Module(Called, Saved, Converted):
 
         self.forward = compile(self.forward, *args, **kwargs)  # type: ignore[method-assign]
 
-    # --- modes and gradients
-
     def train(self, mode: bool = True) -> Self:
         """Set training mode, here and below. Returns the module."""
         if not isinstance(mode, bool):
@@ -310,8 +304,6 @@ class Module(Called, Saved, Converted):
         """Clear the gradients of the parameters: to None, or to zeros."""
         for parameter in self.parameters():
             clear_gradient(parameter, set_to_none)
-
-    # --- text
 
     def extra_repr(self) -> str:
         """What `repr` shows between the parentheses, besides the submodules."""

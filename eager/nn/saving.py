@@ -209,8 +209,6 @@ class Saved:
         """Call `hook(module, incompatible_keys)` after loading."""
         return hooks_of(self, "_load_state_dict_post_hooks").register(hook)
 
-    # --- pickles
-
     def _as_pytorch_has_it(self, state: Any) -> Any:
         """`state`, what `pickle` keeps of the module, with its hooks as a module of PyTorch has them."""
         return in_pytorch_form(self, state)

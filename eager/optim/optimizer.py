@@ -201,8 +201,6 @@ class Optimizer:
                 else:
                     clear_gradient(parameter, False)
 
-    # --- pickles
-
     def _as_pytorch_has_it(self, state: Any) -> Any:
         """`state`, what `pickle` keeps of the optimizer, as one of PyTorch has it: without hooks."""
         return {name: value for name, value in state.items() if name != "_tables"} if isinstance(state, dict) else state
@@ -211,8 +209,6 @@ class Optimizer:
         """Take what `pickle` has kept of an optimizer, of PyTorch or from here."""
         self.__dict__.update(state)
         self.__dict__.setdefault("_tables", {})
-
-    # --- hooks
 
     def _hooks(self, kind: str) -> list[Callable[..., Any]]:
         return list(self._tables.get(kind, {}).values())
@@ -243,8 +239,6 @@ class Optimizer:
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(optimizer)` after loading."""
         return self._register("load_state_dict_post", hook, prepend)
-
-    # --- state
 
     def state_dict(self) -> dict[str, Any]:
         """The state by parameter number, and the groups with numbers for parameters. Tensors share memory."""

@@ -8,8 +8,10 @@ has what is.
 from __future__ import annotations
 
 import datetime
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -37,9 +39,7 @@ COUNT = "ProcessGroupGloo::{what}: invalid {which} tensor list at index 0 (expec
 DTYPES = "Invalid usage of tensors with different dtypesFound {first} and  {second}"
 NOT_COMPLEX = "{what} does not support {op} on complex tensors"
 NOT_INTEGRAL = "Cannot use {op} with non-integral dtype"
-
-
-# --- what all have in common
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def tensor_argument(value: Any, name: str) -> None:
@@ -58,6 +58,33 @@ def list_argument(value: Any, name: str) -> None:
         raise TypeError(f"{expected}but got {type(value)} instead.")
     if not all(isinstance(x, Tensor) for x in value):
         raise TypeError(f"{expected}but got {type(value)} with elements of type {[type(x) for x in value]}.")
+
+
+def collective(*tensors: str, outside: Any = None) -> Callable[[F], F]:
+    """Decorator of what the processes of a `group` do: the function is given the ProcessGroup itself for its `group`.
+
+    It raises PyTorch's TypeError unless these arguments are tensors ("name[]": a list of them). In a process outside of
+    the group it warns as PyTorch does, and returns `outside`.
+    """
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def taking_part(*args: Any, **kwargs: Any) -> Any:
+            try:
+                given = signature.bind(*args, **kwargs)
+            except TypeError:
+                return function(*args, **kwargs)  # Python's own words
+            for name in tensors:
+                check = list_argument if name.endswith("[]") else tensor_argument
+                check(given.arguments[name.removesuffix("[]")], name.removesuffix("[]"))
+            given.arguments["group"] = ours = member(given.arguments.get("group"), function.__name__)
+            return outside if ours is None else function(*given.args, **given.kwargs)
+
+        return taking_part  # type: ignore[return-value]
+
+    return decorate
 
 
 def one_dtype(*tensors: Tensor) -> None:
@@ -130,8 +157,8 @@ def communicate(name: str, tensor: Tensor, group: ProcessGroup, finish: Callable
     return work if async_op else _waited(work)
 
 
-def _waited(work: Work) -> None:
-    work.wait()
+def _waited(work: Work, timeout: datetime.timedelta | None = None) -> None:
+    work.wait(timeout)
 
 
 def _into(tensors: Sequence[Tensor]) -> Callable[[Iterable[Tensor]], None]:
@@ -144,65 +171,47 @@ def _into(tensors: Sequence[Tensor]) -> Callable[[Iterable[Tensor]], None]:
     return finish
 
 
-# --- one result for all
-
-
+@collective("tensor")
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Every process's `tensor` becomes the reduction of all. As `torch.distributed.all_reduce`."""
-    tensor_argument(tensor, "tensor")
-    ours = member(group, "all_reduce")
-    if ours is None:
-        return None
     how = reduction("all_reduce", op, tensor)
-    return communicate("all_reduce", tensor, ours, _copied(tensor), async_op, [tensor], reduction=how)
+    return communicate("all_reduce", tensor, group, _copied(tensor), async_op, [tensor], reduction=how)
 
 
 def _copied(tensor: Tensor) -> Callable[[Tensor], None]:
     return lambda result: (tensor.copy_(result), None)[1]
 
 
+@collective("tensor")
 def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False,
               group_src: int | None = None) -> Work | None:  # fmt: skip
     """Every process's `tensor` becomes that of `src`. As `torch.distributed.broadcast`."""
-    tensor_argument(tensor, "tensor")
-    ours = member(group, "broadcast")
-    if ours is None:
-        return None
-    source = position(ours, src, group_src)
-    return communicate("broadcast", tensor, ours, _copied(tensor), async_op, [tensor], source=source)
+    source = position(group, src, group_src)
+    return communicate("broadcast", tensor, group, _copied(tensor), async_op, [tensor], source=source)
 
 
+@collective("tensor")
 def reduce(tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
            group_dst: int | None = None) -> Work | None:  # fmt: skip
     """The `tensor` of `dst` becomes the reduction of all; others stay as they are. As `torch.distributed.reduce`."""
-    tensor_argument(tensor, "tensor")
-    ours = member(group, "reduce")
-    if ours is None:
-        return None
-    how, there = reduction("reduce", op, tensor), position(ours, dst, group_dst) == ours.rank()
+    how, there = reduction("reduce", op, tensor), position(group, dst, group_dst) == group.rank()
     finish = _copied(tensor) if there else _ignored
-    return communicate("all_reduce", tensor, ours, finish, async_op, [tensor], reduction=how)
+    return communicate("all_reduce", tensor, group, finish, async_op, [tensor], reduction=how)
 
 
 def _ignored(result: Tensor) -> None:
     """Another process has the result."""
 
 
+@collective()
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None,
             timeout: datetime.timedelta | None = None) -> Work | None:  # fmt: skip
     """Wait until all processes have come here. As `torch.distributed.barrier`."""
-    ours = member(group, "barrier")
-    if ours is None:
-        return None
     here = Tensor._wrap(np.zeros((), np.uint8))
-    work = communicate("all_reduce", here, ours, _ignored, True, reduction="sum")
+    work = communicate("all_reduce", here, group, _ignored, True, reduction="sum")
     if async_op or work is None:
         return work
-    return _waited_for(work, timeout)
-
-
-def _waited_for(work: Work, timeout: datetime.timedelta | None) -> None:
-    work.wait(timeout)
+    return _waited(work, timeout)
 
 
 def monitored_barrier(group: Any = None, timeout: datetime.timedelta | None = None,
@@ -214,161 +223,125 @@ def monitored_barrier(group: Any = None, timeout: datetime.timedelta | None = No
     barrier(group, timeout=timeout)
 
 
-# --- blocks
-
-
+@collective("tensor_list[]", "tensor")
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
     """`tensor_list[k]` becomes process k's `tensor`, everywhere. As `torch.distributed.all_gather`."""
-    list_argument(tensor_list, "tensor_list")
-    tensor_argument(tensor, "tensor")
     one_dtype(*tensor_list, tensor)
-    ours = member(group, "all_gather")
-    if ours is None:
-        return None
-    counted("allgather", "output", tensor_list, ours)
+    counted("allgather", "output", tensor_list, group)
     sized("allgather", tensor_list, tensor.shape)
-    return communicate("all_gather", tensor, ours, _into(tensor_list), async_op, tensor_list)
+    return communicate("all_gather", tensor, group, _into(tensor_list), async_op, tensor_list)
 
 
+@collective("input_tensor", "output_tensor")
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None,
                            async_op: bool = False) -> Work | None:  # fmt: skip
     """`output_tensor` holds the tensors of all, one after the other or along a new first dimension.
 
     As `torch.distributed.all_gather_into_tensor`. Raises RuntimeError unless it has their elements, and their dtype.
     """
-    tensor_argument(input_tensor, "input_tensor")
-    tensor_argument(output_tensor, "output_tensor")
-    ours = member(group, "all_gather_into_tensor")
-    if ours is None:
-        return None
     if output_tensor.dtype != input_tensor.dtype:
         raise RuntimeError("output tensor must have the same type as input tensor")
-    if output_tensor.numel() != ours.size() * input_tensor.numel():
+    if output_tensor.numel() != group.size() * input_tensor.numel():
         raise RuntimeError("output tensor size must be equal to world_size times input tensor size")
 
     def finish(result: Tensor) -> None:
         output_tensor.copy_(result.reshape(output_tensor.shape))
 
-    return communicate("all_gather", input_tensor, ours, finish, async_op, [output_tensor])
+    return communicate("all_gather", input_tensor, group, finish, async_op, [output_tensor])
 
 
+@collective("tensor")
 def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None, group: Any = None,
            async_op: bool = False, group_dst: int | None = None) -> Work | None:  # fmt: skip
     """`gather_list[k]` of `dst` becomes process k's `tensor`. As `torch.distributed.gather`."""
-    tensor_argument(tensor, "tensor")
-    ours = member(group, "gather")
-    if ours is None:
-        return None
-    there = position(ours, 0 if dst is None and group_dst is None else dst, group_dst) == ours.rank()
+    there = position(group, 0 if dst is None and group_dst is None else dst, group_dst) == group.rank()
     found = gather_list or []
     if there:
         if not found:
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
         list_argument(found, "gather_list")
         one_dtype(tensor, *found)
-        counted("gather", "output", found, ours)
+        counted("gather", "output", found, group)
         sized("gather", found, tensor.shape)
     elif found:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-    return communicate("all_gather", tensor, ours, _into(found) if there else _ignored, async_op, found)
+    return communicate("all_gather", tensor, group, _into(found) if there else _ignored, async_op, found)
 
 
+@collective("tensor")
 def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None, group: Any = None,
             async_op: bool = False, group_src: int | None = None) -> Work | None:  # fmt: skip
     """Process k's `tensor` becomes `scatter_list[k]` of `src`. As `torch.distributed.scatter`."""
-    tensor_argument(tensor, "tensor")
-    ours = member(group, "scatter")
-    if ours is None:
-        return None
-    source = position(ours, 0 if src is None and group_src is None else src, group_src)
+    source = position(group, 0 if src is None and group_src is None else src, group_src)
     given = scatter_list or []
-    if source == ours.rank():
+    if source == group.rank():
         if not given:
             raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
         list_argument(given, "scatter_list")
         one_dtype(tensor, *given)
-        counted("scatter", "input", given, ours)
+        counted("scatter", "input", given, group)
         sized("scatter", given, tensor.shape)
     elif given:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
-    blocks = stack(given) if given else stack([tensor] * ours.size())
-    return communicate("all_to_all", blocks, ours, _block(source, tensor), async_op, [tensor])
+    blocks = stack(given) if given else stack([tensor] * group.size())
+    return communicate("all_to_all", blocks, group, _block(source, tensor), async_op, [tensor])
 
 
 def _block(k: int, tensor: Tensor) -> Callable[[Tensor], None]:
     return lambda result: (tensor.copy_(result[k]), None)[1]
 
 
+@collective("output", "input_list[]")
 def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None,
                    async_op: bool = False) -> Work | None:  # fmt: skip
     """Process k's `output` becomes the reduction of all `input_list[k]`. As `torch.distributed.reduce_scatter`."""
-    tensor_argument(output, "output")
-    list_argument(input_list, "input_list")
     one_dtype(output, *input_list)
-    ours = member(group, "reduce_scatter")
-    if ours is None:
-        return None
-    if len(input_list) != ours.size():
+    if len(input_list) != group.size():
         raise RuntimeError("invalid input tensor list size, must be world size")
     sized("reduce_scatter", input_list, output.shape)
     how = reduction("reduce_scatter", op, output)
-    return communicate("reduce_scatter", stack(input_list), ours, _copied(output), async_op, [output], reduction=how)
+    return communicate("reduce_scatter", stack(input_list), group, _copied(output), async_op, [output], reduction=how)
 
 
+@collective("output", "input")
 def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None,
                           async_op: bool = False) -> Work | None:  # fmt: skip
     """The same, with the blocks of `input` one after the other. As `torch.distributed.reduce_scatter_tensor`."""
-    tensor_argument(output, "output")
-    tensor_argument(input, "input")
-    ours = member(group, "reduce_scatter_tensor")
-    if ours is None:
-        return None
     if output.dtype != input.dtype:
         raise RuntimeError("input tensor must be the same type as the output tensor.")
-    if input.numel() != ours.size() * output.numel():
+    if input.numel() != group.size() * output.numel():
         raise RuntimeError("input tensor must be the same size as output size times world size")
     how = reduction("reduce_scatter_tensor", op, output)
-    blocks = input.reshape(ours.size(), *output.shape)
-    return communicate("reduce_scatter", blocks, ours, _copied(output), async_op, [output], reduction=how)
+    blocks = input.reshape(group.size(), *output.shape)
+    return communicate("reduce_scatter", blocks, group, _copied(output), async_op, [output], reduction=how)
 
 
-# --- everybody to everybody
-
-
+@collective("output_tensor_list[]", "input_tensor_list[]")
 def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None,
                async_op: bool = False) -> Work | None:  # fmt: skip
     """Process k gets `input_tensor_list[k]` of all; sizes may differ. As `torch.distributed.all_to_all`."""
-    list_argument(output_tensor_list, "output_tensor_list")
-    list_argument(input_tensor_list, "input_tensor_list")
     one_dtype(*output_tensor_list, *input_tensor_list)
-    ours = member(group, "all_to_all")
-    if ours is None:
-        return None
-    counted("alltoall", "output", output_tensor_list, ours)
-    counted("alltoall", "input", input_tensor_list, ours)
+    counted("alltoall", "output", output_tensor_list, group)
+    counted("alltoall", "input", input_tensor_list, group)
     flat, wanted = [x.reshape(-1) for x in input_tensor_list], [x.numel() for x in output_tensor_list]
-    return _exchange(flat, wanted, ours, _into(output_tensor_list), async_op, output_tensor_list)
+    return _exchange(flat, wanted, group, _into(output_tensor_list), async_op, output_tensor_list)
 
 
+@collective("output", "input")
 def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: list[int] | None = None,
                       input_split_sizes: list[int] | None = None, group: Any = None,
                       async_op: bool = False) -> Work | None:  # fmt: skip
     """Process k gets part k of the first dimension of all `input`s. As `torch.distributed.all_to_all_single`."""
-    tensor_argument(output, "output")
-    tensor_argument(input, "input")
     one_dtype(output, input)
-    ours = member(group, "all_to_all_single")
-    if ours is None:
-        return None
-    given = splits(input, input_split_sizes, ours.size())
-    wanted = splits(output, output_split_sizes, ours.size())
+    given = splits(input, input_split_sizes, group.size())
+    wanted = splits(output, output_split_sizes, group.size())
     row = input.numel() // max(input.shape[0], 1) if input.shape else 1
     flat = [x.reshape(-1) for x in input.split(given)]
 
     def finish(pieces: list[Tensor]) -> None:
         output.copy_(cat(pieces).reshape(output.shape))
 
-    return _exchange(flat, [n * row for n in wanted], ours, finish, async_op, [output])
+    return _exchange(flat, [n * row for n in wanted], group, finish, async_op, [output])
 
 
 def splits(tensor: Tensor, sizes: Sequence[int] | None, parts: int) -> list[int]:

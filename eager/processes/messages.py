@@ -11,9 +11,9 @@ from eager.core.grad_mode import no_grad
 from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.processes import mail
-from eager.processes.collectives import position, tensor_argument
+from eager.processes.collectives import collective, position, tensor_argument
 from eager.processes.work import Work
-from eager.processes.world import ProcessGroup, get_rank, member, world
+from eager.processes.world import ProcessGroup, get_rank, world
 from graphc.errors import CaptureError
 
 CAPTURED = (
@@ -38,16 +38,13 @@ def _now(what: str) -> None:
         raise CaptureError(CAPTURED.format(what=what))
 
 
+@collective("tensor")
 def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0,
           group_dst: int | None = None) -> Work | None:  # fmt: skip
     """Send `tensor` to `dst`; it may be written to at once. As `torch.distributed.isend`."""
-    tensor_argument(tensor, "tensor")
     _now("isend")
-    ours = member(group, "isend")
-    if ours is None:
-        return None
-    target = peer(ours, dst, group_dst, "destination")
-    kind = mail.kind_of("tensor", ours, get_rank(), target, tag)
+    target = peer(group, dst, group_dst, "destination")
+    kind = mail.kind_of("tensor", group, get_rank(), target, tag)
     mail.post(f"{kind}/{mail.number(kind)}", np.ascontiguousarray(tensor._array()).tobytes())
     return Work(results=[tensor])
 
@@ -80,17 +77,14 @@ class _Receipt(Work):
     is_success = is_completed
 
 
+@collective("tensor")
 def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0,
           group_src: int | None = None) -> Work | None:  # fmt: skip
     """Receive into `tensor` from `src`, None: from anybody. As `torch.distributed.irecv`."""
-    tensor_argument(tensor, "tensor")
     _now("irecv")
-    ours = member(group, "irecv")
-    if ours is None:
-        return None
     anybody = src is None and group_src is None
-    sources = [r for r in ours.ranks if r != get_rank()] if anybody else [peer(ours, src, group_src, "source")]
-    kinds = [mail.kind_of("tensor", ours, source, get_rank(), tag) for source in sources]
+    sources = [r for r in group.ranks if r != get_rank()] if anybody else [peer(group, src, group_src, "source")]
+    kinds = [mail.kind_of("tensor", group, source, get_rank(), tag) for source in sources]
     label = f"recv(from {'anybody' if anybody else f'rank {sources[0]}'})"
     # one that takes from anybody is counted for the one it takes from, when it has come
     keys = [f"{kind}/{mail.number(kind)}" for kind in kinds] if not anybody else []
@@ -104,7 +98,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 
         _write(tensor, message, sources[k])
         return sources[k]
 
-    return _Receipt(take, keys, ours.timeout, tensor)
+    return _Receipt(take, keys, group.timeout, tensor)
 
 
 def _write(tensor: Tensor, message: bytes, source: int) -> None:

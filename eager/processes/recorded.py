@@ -20,6 +20,11 @@ from eager.processes.collectives import (
 )
 from eager.processes.world import ProcessGroup, ReduceOp, resolved
 
+__all__ = [
+    "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter",
+    "scatter",
+]  # fmt: skip
+
 
 def _group(group: Any, tensor: Any) -> ProcessGroup:
     tensor_argument(tensor, "tensor")

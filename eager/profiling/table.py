@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 WIDTH = 12  # of a column of numbers
@@ -55,52 +55,45 @@ def table(
     counted = [event.flops for event in events if event.flops > 0] if with_flops else []
     scale = min(int(math.log10(min(counted)) / 3), len(FLOPS) - 1) if counted else 0
 
-    columns = [("Name", f">{name_width}")]
-    columns += [(title, f">{WIDTH}") for title in (
-        "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg",
-        *(("CPU Mem", "Self CPU Mem") if profile_memory else ()), "# of Calls",
-    )]  # fmt: skip
-    if any(event.input_shapes for event in events):
-        columns.append(("Input Shapes", f">{shapes_width}"))
-    if stacks:
-        columns.append(("Source Location", f"<{source_width}"))
-    if counted:
-        columns.append((f"Total {FLOPS[scale]}", f">{WIDTH}"))
-    row = "".join(f"{{: {form}}}  " for _, form in columns)
-    rule = "".join("-" * int(form[1:]) + "  " for _, form in columns)
-    titles = [title for title, _ in columns]
+    def name(event: Any) -> str:
+        most = math.inf if most_name is None else most_name - 3
+        return event.key[: int(most)] + "..." if len(event.key) >= most else event.key
 
-    def cells(event: Any) -> list[str]:
-        name = event.key
-        if most_name is not None and len(name) >= most_name - 3:
-            name = name[: most_name - 3] + "..."
-        found = [
-            name, shown_share(event.self_cpu_time_total, total), shown_time(event.self_cpu_time_total, time_unit),
-            shown_share(event.cpu_time_total, total), shown_time(event.cpu_time_total, time_unit),
-            shown_time(event.cpu_time, time_unit),
-        ]  # fmt: skip
-        if profile_memory:
-            found += [shown_memory(event.cpu_memory_usage), shown_memory(event.self_cpu_memory_usage)]
-        found.append(event.count)
-        if "Input Shapes" in titles:
-            found.append(str(event.input_shapes)[:shapes_width])
-        if stacks:
-            found.append(_end_of(event.stack[0], source_width) if event.stack else "")
-        if counted:
-            found.append(f"{event.flops / 1000**scale:8.3f}" if event.flops > 0 else "--")
-        return found
+    number = f">{WIDTH}"
+    # title, form, cell of an event
+    columns: list[tuple[str, str, Callable[[Any], Any]]] = [
+        ("Name", f">{name_width}", name),
+        ("Self CPU %", number, lambda e: shown_share(e.self_cpu_time_total, total)),
+        ("Self CPU", number, lambda e: shown_time(e.self_cpu_time_total, time_unit)),
+        ("CPU total %", number, lambda e: shown_share(e.cpu_time_total, total)),
+        ("CPU total", number, lambda e: shown_time(e.cpu_time_total, time_unit)),
+        ("CPU time avg", number, lambda e: shown_time(e.cpu_time, time_unit)),
+    ]
+    if profile_memory:
+        columns.append(("CPU Mem", number, lambda e: shown_memory(e.cpu_memory_usage)))
+        columns.append(("Self CPU Mem", number, lambda e: shown_memory(e.self_cpu_memory_usage)))
+    columns.append(("# of Calls", number, lambda e: e.count))
+    if any(event.input_shapes for event in events):
+        columns.append(("Input Shapes", f">{shapes_width}", lambda e: str(e.input_shapes)[:shapes_width]))
+    place = len(columns)  # of the source, if there is one
+    if stacks:
+        columns.append(
+            ("Source Location", f"<{source_width}", lambda e: _end_of(next(iter(e.stack), ""), source_width))
+        )
+    if counted:
+        flops = lambda e: f"{e.flops / 1000**scale:8.3f}" if e.flops > 0 else "--"
+        columns.append((f"Total {FLOPS[scale]}", number, flops))
+    row = "".join(f"{{: {form}}}  " for _, form, _ in columns)
+    rule = "".join("-" * int(form[1:]) + "  " for _, form, _ in columns)
 
     lines = [] if header is None else ["=" * (len(rule) - 2), header]
     if top_level_events_only:
         lines += ["=" * (len(rule) - 2), "This report only display top-level ops statistics"]
-    lines += [rule, row.format(*titles), rule]
+    lines += [rule, row.format(*(title for title, _, _ in columns)), rule]
     chosen = [event for event in events if not (top_level_events_only and event.cpu_parent is not None)]
-    place = titles.index("Source Location") if stacks else 0
     for event in chosen if row_limit < 0 else chosen[:row_limit]:
-        lines.append(row.format(*cells(event)))
-        if stacks:
-            for entry in [*event.stack[1:], ""]:
-                blank = [""] * len(titles)
-                blank[place] = _end_of(entry, source_width)
-                lines.append(row.format(*blank))
+        lines.append(row.format(*(cell(event) for _, _, cell in columns)))
+        for entry in [*event.stack[1:], ""] if stacks else []:
+            blank = [_end_of(entry, source_width) if k == place else "" for k in range(len(columns))]
+            lines.append(row.format(*blank))
     return "\n".join([*lines, rule, f"Self CPU time total: {shown_time(total, time_unit)}", ""])

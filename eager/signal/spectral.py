@@ -32,9 +32,8 @@ NO_WINDOW = (
     "this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
 )
 
-# --- windows, periodic by default; computed in the window's own dtype
 
-
+# windows, periodic by default; computed in the window's own dtype
 def _window(name: str, length: int, periodic: bool, values: Callable[[np.ndarray, int], np.ndarray], dtype: Any,
             device: Any, requires_grad: bool) -> Tensor:  # fmt: skip
     """The first `length` of `values(n, N)`, where N + 1 numbers n are a whole window."""
@@ -112,9 +111,6 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
         return kaiser_values(2 * n.astype(np.float64) / N - 1, beta).astype(n.dtype)
 
     return _window("kaiser_window", window_length, periodic, bessel, dtype, device, requires_grad)
-
-
-# --- short-time transforms
 
 
 def _refusal(name: str, input: Tensor, window: Tensor | None, **options: Any) -> Callable[[str], RuntimeError]:

@@ -16,6 +16,7 @@ from eager.core.tensor import Tensor
 from eager.engine.crossing import transferred
 from eager.engine.language import E
 from eager.functional.lines import linspace
+from eager.functional.naming import called
 from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
 
 __all__ = [
@@ -130,14 +131,13 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any
 
 
 def _cosine_window(name: str, a: list[float], checks: bool = False) -> Any:
+    @called(name, f"The sum of cosines with weights {a}.", "torch.signal.windows")
     def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False) -> Tensor:  # fmt: skip
         if checks:  # else errors name `general_cosine`
             _checked(name, M, dtype, layout, device)
         return general_cosine(M, a=a, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = f"The sum of cosines with weights {a}. As `torch.signal.windows.{name}`."
     return window
 
 

@@ -98,9 +98,6 @@ def _gives_zero(op: Op, dtype: np.dtype, numbers: tuple[Any, ...], params: tuple
     return not bool(result._array()[0]) if not op.several else False
 
 
-# --- sums and products of elements
-
-
 def _summed(x: Any, y: Any, signed: Callable[[Tensor], Tensor]) -> Tensor:
     """x + y, or x - y."""
     if not isinstance(y, Tensor) or not is_sparse(y):
@@ -237,9 +234,6 @@ def _pow(name: str) -> Form:
     return form
 
 
-# --- sums
-
-
 def _any(operands: Sequence[Any], params: Mapping[str, Any]) -> Tensor:
     x = _unique(operands[0])
     if len(params["axis"]) not in (0, len(x._d.shape)) or params["keepdims"]:
@@ -286,9 +280,6 @@ FORMS: dict[str, Form] = {
     "reshape": lambda operands, params: shapes.reshaped(operands[0], params["shape"]),
     "expand": _refused("expand is unsupported for {} tensors"),
 }
-
-
-# --- what the engine below asks for
 
 
 def accumulated(x: Any, y: Any, out: np.ndarray | None = None) -> Any:

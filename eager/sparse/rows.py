@@ -65,9 +65,6 @@ def _on_arrays(node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
 _ABOUT = tape.Backward(_on_arrays, "EmbeddingBackward0", on_tensors=_on_tensors)
 
 
-# --- optimizers
-
-
 def totals(grad: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
     """Where a sparse gradient has elements, and its values there.
 

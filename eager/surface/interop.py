@@ -129,9 +129,6 @@ def _keepdim(options: dict[str, Any]) -> dict[str, Any]:
     return {"keepdim": True} if options.get("keepdims") else {}
 
 
-# --- functions
-
-
 def _over_dim(name: str) -> Function:
     def run(first: Any, axis: Any = None, *, keepdims: Any = None, **options: Any) -> Any:
         if options.get("out") is None:

@@ -220,8 +220,7 @@ def _reflected(name: str, told: str, forward: str) -> Callable[..., Any]:
     return asked
 
 
-# --- methods of tensors of no such class
-
+# methods of tensors of no such class
 _plain: dict[str, Any] = {}  # the attributes of Tensor in whose place asking ones are
 
 

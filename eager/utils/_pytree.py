@@ -41,9 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-# --- what libraries give `register_pytree_node` for dicts of their own
-
-
+# what libraries give `register_pytree_node` for dicts of their own
 def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
     return list(d.values()), list(d)
 
@@ -54,9 +52,6 @@ def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[MappingKey, A
 
 def _dict_unflatten(values: Iterable[Any], context: list[Any]) -> dict[Any, Any]:
     return dict(zip(context, values, strict=True))
-
-
-# --- apart, and together
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
@@ -121,9 +116,6 @@ def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = N
     return broadcast_leaves(tree, treespec)
 
 
-# --- maps
-
-
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
     """`tree` with `func(leaf, *others)` in place of each leaf; `others` are at its place in `rests`.
 
@@ -185,9 +177,6 @@ def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any,
     return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
-# --- paths
-
-
 def _with_paths(tree: Any, is_leaf: IsLeaf, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
     if tree_is_leaf(tree, is_leaf):
         yield path, tree
@@ -231,9 +220,6 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
     for key in kp:
         obj = key.get(obj)
     return obj
-
-
-# --- types of one's own
 
 
 def register_pytree_node(

@@ -70,9 +70,6 @@ def _while(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], wante
     return [(k, s) for k, s in zip(positions, found[1:], strict=False) if k in wanted]
 
 
-# --- forward
-
-
 def _extend(builder: Builder, node: Node) -> tuple[Symbol, Symbol, Symbol, list[Symbol]]:
     """Let while loop `node` of `builder` keep checkpoints: (steps, shift, step number of each row, rows of each carry).
 
@@ -132,9 +129,6 @@ def _put_before(builder: Builder, id: int, operands: Sequence[Symbol]) -> None:
             ordered |= moved
         ordered.setdefault(i, n)
     builder.nodes = ordered
-
-
-# --- backward
 
 
 def _backward_step(body: Graph, consts: int, active: list[int], summed: list[int]) -> Graph:

@@ -62,9 +62,6 @@ def pulled_graph(body: Graph, outputs: Sequence[int], wrt: Sequence[int]) -> Gra
     return builder.graph(f"{body.name}_gradient", tuple(Ref(s.id) for s in results))
 
 
-# --- switch
-
-
 def _switch(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], wanted: Collection[int]) -> Shares:
     wrt = sorted(wanted)
     outputs = sorted(cotangents)
@@ -72,9 +69,6 @@ def _switch(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], want
     operands = [builder.symbol(i) for i in node.inputs]
     return list(zip(wrt, emit(builder, SWITCH, [*operands, *(cotangents[k] for k in outputs)], branches=branches),
                     strict=True))  # fmt: skip
-
-
-# --- loops
 
 
 def active_carries(

@@ -31,9 +31,6 @@ def _custom(builder: Builder, node: Node, cotangents: Mapping[int, Symbol], want
 STRUCTURED[CUSTOM] = _custom
 
 
-# --- values that are computed again for the backward pass
-
-
 def computed_again(node: Node) -> Node:
     """`node` of a forward pass, in a backward pass that computes its value again.
 

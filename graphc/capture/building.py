@@ -81,8 +81,6 @@ class Building(Interpreter):
         self._recording = ExitStack()
         self._closing = Closing()
 
-    # --- which tensors
-
     def has(self, x: Any) -> bool:
         """Whether `x` is a tensor of this graph."""
         return isinstance(x, Tensor) and x._d.__class__ is Symbol and x._d.builder is self.tracer.builder
@@ -121,8 +119,6 @@ class Building(Interpreter):
             _building.set(None)
         if current_interpreter() is self:
             INTERPRETER.set(IMMEDIATE)
-
-    # --- what tensors call: see `eager.core.interpreter.Interpreter`
 
     def apply(self, op: Any, operands: Sequence[Any], params: Any) -> Any:
         if any(map(self.has, operands)) or (self._sizes.hints and any(map(has_dim, params.values()))):

@@ -59,8 +59,6 @@ class Autograd:
         self._retained: dict[int, Tensor] = {}  # node -> the tensor, no leaf, whose `.grad` is filled, too
         self._tables: dict[int, tuple[Tensor, Tensor]] = {}  # nodes of looked up rows -> (the table, the indices)
 
-    # --- backward
-
     def backward(
         self,
         outputs: Sequence[Tensor],
@@ -89,8 +87,7 @@ class Autograd:
             if isinstance(tensor._n, list) and (found := hooks.hooks_of(tensor._n)):
                 found.call_accumulated(tensor)
 
-    # --- tables of which rows are looked up: their gradient is sparse
-
+    # tables of which rows are looked up: their gradient is sparse
     def looked_up(self, rows: Tensor, weight: Tensor, where: Tensor) -> None:
         """See `eager.core.interpreter.Interpreter`."""
         self._tables[self.tracer.read(rows).id] = weight, where
@@ -218,8 +215,6 @@ class Autograd:
                     )
         return ""
 
-    # --- rules of the user's
-
     def retain(self, tensor: Tensor) -> None:
         """See `eager.core.interpreter.Interpreter`."""
         self._retained[self.tracer.read(tensor).id] = tensor
@@ -297,8 +292,6 @@ class Autograd:
                 return builder, found, tracer.reached_since(count)
         finally:
             self._replaying = False
-
-    # --- histories
 
     def history_of(self, ids: list[int]) -> set[int]:
         """The recorded nodes that the nodes `ids` were computed through."""

@@ -198,9 +198,6 @@ class Decision(NamedTuple):
     counts: str = ""
 
 
-# --- what a tensor of the result is
-
-
 @final
 @dataclass(frozen=True)
 class Computed:

@@ -104,8 +104,6 @@ class Tracer(Interpreter):
     def position(self) -> int:
         return len(self.builder.nodes)
 
-    # --- tensors and symbols
-
     def argument(self, tensor: Tensor, position: int, name: str) -> Tensor:
         """The traced stand-in of argument number `position`."""
         if self.state.whole and id(tensor) in self.state.stand_ins:
@@ -229,8 +227,6 @@ class Tracer(Interpreter):
         t._n = symbol if requires_grad else None
         return t
 
-    # --- what tensors call
-
     def apply(self, op: Op, operands: Sequence[Any], params: Any) -> Any:
         """See `eager.core.interpreter.Interpreter`."""
         builder = self.builder
@@ -326,8 +322,6 @@ class Tracer(Interpreter):
         """See `eager.core.interpreter.Interpreter`."""
         return self.apply(_CLONE, (tensor,), {})
 
-    # --- random numbers, leaves
-
     def random(
         self, draw: Callable[[tuple[int, ...]], np.ndarray], shape: tuple[int, ...], dtype: np.dtype, generator: Any,
         like: Any = None,
@@ -383,8 +377,6 @@ class Tracer(Interpreter):
         """Gradients are no longer taken with respect to `tensor`, which `entered` made."""
         if self.state.leaves.get(self.read(tensor).id) is tensor:
             del self.state.leaves[self.read(tensor).id]
-
-    # --- the end
 
     def finish(self, result: Any) -> tuple[Any, list[Returned], list[Effect]]:
         """Close the trace. Returns the result with Refs in place of tensors, what those are, and what changes."""

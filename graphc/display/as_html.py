@@ -4,95 +4,20 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+from pathlib import Path
 
 from graphc.display.as_text import right_aligned
 from graphc.display.blocks import Beside, Block, Code, Picture, Remark, Table
 
 DEEPEST = 3  # level of headings; further sections are indented
 LONG = 44  # letters of a cell that may be broken
-# of fragments and pages: colours come from what is around them, and are readable on light and on dark
-STYLE = """
-.graphc { overflow-wrap: anywhere }
-.graphc .line { white-space: pre-line }
-.graphc .good, .graphc .bad, .graphc .open { font-weight: 600 }
-.graphc .good { color: #23863d } .graphc .bad { color: #d8423f } .graphc .open { color: #a06a00 }
-.graphc .note { opacity: .75; font-size: .9em }
-.graphc .title { font-weight: 600 }
-.graphc .inside { margin-left: 1.25em }
-.graphc .scroll { overflow-x: auto; max-width: 100%; margin: .6em 0 }
-.graphc table { border-collapse: collapse; font-size: .9em; font-variant-numeric: tabular-nums; margin: 0 }
-.graphc th, .graphc td { padding: 3px 14px 3px 0; text-align: left; vertical-align: top; white-space: nowrap;
-  overflow-wrap: normal; background: none; border: 0;
-  border-bottom: 1px solid rgba(128, 128, 128, .35) }
-.graphc td.long { white-space: pre-wrap; min-width: 22em }
-.graphc td.number, .graphc th.number { text-align: right }
-.graphc .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 0 28px }
-.graphc .beside > div { min-width: 0 }
-.graphc .picture { overflow: auto; max-height: 720px; border: 1px solid rgba(128, 128, 128, .35); border-radius: 6px;
-  padding: 8px; background: #fff; color: #222 }
-.graphc .picture svg { max-width: none !important; display: block }
-.graphc .chart svg { width: 100%; max-width: 560px; height: auto; display: block }
-.graphc pre { overflow-x: auto; max-height: 480px; padding: 10px 12px; border-radius: 6px; line-height: 1.4;
-  background: rgba(128, 128, 128, .12); overflow-wrap: normal; font-size: .85em; white-space: pre }
-.graphc summary { cursor: pointer; font-weight: 600 }
-.graphc details > details, .graphc details > .picture { margin-left: 1.25em }
-.graphc g[data-group] { cursor: pointer }
-.graphc .zoom button { font: inherit; min-width: 2.2em; margin: 0 4px 4px 0 }
-"""
-_PAGE_STYLE = """
-:root { color-scheme: light dark }
-* { box-sizing: border-box }
-body { margin: 0 auto; max-width: 1120px; padding: 32px 20px 64px;
-       font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif }
-h1 { font-size: 26px; line-height: 1.25; margin: 0 0 8px }
-h2 { font-size: 19px; margin: 40px 0 8px }
-h3 { font-size: 15px; margin: 20px 0 6px }
-@media (max-width: 560px) { body { padding: 20px 14px 48px } h1 { font-size: 22px } }
-"""
-# Drag a picture, or zoom it by the buttons; a click on a part of it opens the section of that name. Without scripts
-# there are no buttons, boxes scroll, and sections open by their titles.
-SCRIPT = """
-for (const box of document.querySelectorAll(".graphc .picture")) {
-  const svg = box.querySelector("svg"), bar = document.createElement("div");
-  let scale = 1, from = null;
-  const width = svg.viewBox.baseVal.width;
-  const zoom = s => { scale = s; svg.style.width = width * s + "px"; };
-  // what is still readable is shown as a whole; else the uppermost box is in the middle
-  const place = () => {
-    const room = (box.clientWidth - 18) / width;
-    if (room > 0.6 && room < 1) zoom(room);
-    const boxes = [...svg.querySelectorAll("g > title + rect")].map(b => b.getBoundingClientRect());
-    const first = boxes.reduce((a, b) => b.y < a.y ? b : a, boxes[0]);
-    if (first) box.scrollLeft = first.x - svg.getBoundingClientRect().x + first.width / 2 - box.clientWidth / 2;
-  };
-  for (const [sign, act] of [["+", () => zoom(scale * 1.25)], ["\\u2212", () => zoom(scale / 1.25)],
-                             ["1:1", () => zoom(1)], ["fit", () => zoom((box.clientWidth - 18) / width)]]) {
-    const button = bar.appendChild(document.createElement("button"));
-    button.textContent = sign; button.onclick = act;
-  }
-  bar.className = "zoom"; box.before(bar); box.style.cursor = "grab";
-  place();
-  box.closest("details")?.addEventListener("toggle", place, {once: true});
-  box.onpointerdown = e => { from = [e.clientX + box.scrollLeft, e.clientY + box.scrollTop]; };
-  box.onpointermove = e => { if (from && e.buttons) box.scrollTo(from[0] - e.clientX, from[1] - e.clientY); };
-  box.onwheel = e => { if (e.ctrlKey) { e.preventDefault(); zoom(scale * (e.deltaY < 0 ? 1.1 : 1 / 1.1)); } };
-}
-const groups = new Map([...document.querySelectorAll("details[data-group]")].map(d => [d.dataset.group, d]));
-document.addEventListener("click", event => {
-  const group = groups.get(event.target.closest("g[data-group]")?.dataset.group);
-  if (!group) return;
-  group.open = !group.open;
-  if (group.open) group.scrollIntoView({behavior: "smooth", block: "nearest"});
-});
-if (groups.size > 1) {
-  const bar = document.createElement("div");
-  for (const [words, open] of [["open all", true], ["close all", false]]) {
-    const button = bar.appendChild(document.createElement("button"));
-    button.textContent = words; button.onclick = () => groups.forEach(d => { d.open = open; });
-  }
-  bar.className = "zoom"; groups.values().next().value.before(bar);
-}
-"""
+
+
+def _read(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+STYLE, _PAGE_STYLE, SCRIPT = _read("fragment.css"), _read("page.css"), _read("page.js")
 
 
 def fragment(blocks: Iterable[Block]) -> str:

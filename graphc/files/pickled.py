@@ -174,8 +174,6 @@ class Unpickler:
         if found:
             self._hashes[id(container)] = container, found  # alive, so that no id is given away
 
-    # --- opcodes
-
     def _mark(self) -> None:
         self._marks.append(self._stack)
         self._stack = []

@@ -393,9 +393,6 @@ class Graph:
         return fragment([Picture(self.to_svg(), pans=True)])
 
 
-# --- results: nests of tuples, lists and dicts
-
-
 def refs_of(result: Any) -> list[Ref]:
     """The Refs in a result, left to right."""
     found: list[Ref] = []

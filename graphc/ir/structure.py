@@ -149,9 +149,7 @@ def ancestors(nodes: Any, roots: Iterable[int], end: Container[int] = ()) -> set
     return seen
 
 
-# --- paths of gradients. A set of inputs is a number with a bit for each: unions are fast
-
-
+# paths of gradients. A set of inputs is a number with a bit for each: unions are fast
 def paths(graph: Graph) -> tuple[int, ...]:
     """For each output of `graph`, the inputs that gradients can flow back to."""
     number = {id: k for k, id in enumerate(graph.inputs)}

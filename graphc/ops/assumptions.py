@@ -199,8 +199,6 @@ assume = op(
 )  # fmt: skip
 
 
-# --- as users write them
-
 _WORDS: Mapping[str, Fact] = {
     "symmetric": ("symmetric",), "spd": ("definite",), "positive_definite": ("definite",), "psd": ("semidefinite",),
     "positive_semidefinite": ("semidefinite",), "orthogonal": ("orthogonal",), "lower": ("band", math.inf, 0),

@@ -29,8 +29,6 @@ def _scipy(name: str, pick: int | None = None) -> Callable[..., Any]:
     return kernel
 
 
-# --- of one argument
-
 _ANGLES = (np.arange(64) + 0.5) * (np.pi / 64)  # the midpoint rule over [0, pi] is exact for the integrals below
 
 

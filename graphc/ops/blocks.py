@@ -38,9 +38,6 @@ def _pays(x: Any, y: Any) -> bool:
     return x.dtype == y.dtype and x.dtype in _KINDS
 
 
-# --- logarithms of sums
-
-
 def _log_of_sum(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
     apart = np.subtract(x, y)
     np.abs(apart, out=apart)
@@ -63,8 +60,6 @@ def softplus(x: np.ndarray) -> np.ndarray:
     """log(1 + exp(x))."""
     return logaddexp(x, np.zeros((), x.dtype))
 
-
-# --- remainders
 
 _HEAD = np.int64(-(1 << 27))  # the bits of half a float64
 _LARGEST = {FLOAT32: 2.0**29, FLOAT64: 2.0**26}  # quotients up to which the remainder has no rounding
@@ -142,8 +137,6 @@ def floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return in_blocks(functools.partial(_whole, x.dtype), x.dtype, FLOAT64, x, y)
 
 
-# --- the error function
-
 _FEW = 2**11
 _FLAT = 4.0  # from 3.92 on erf is 1 in float32
 # (artanh(erf(x)) - x) / x as a polynomial in x^2 up to there, with the least error of erf in ULP
@@ -178,8 +171,6 @@ def erf(x: np.ndarray) -> np.ndarray:
         return scipy.special.erf(x)
     return in_blocks(_erf, FLOAT32, FLOAT32, x, size=2**15)
 
-
-# --- the inverse of the error function
 
 _NEAR = 5.0  # of -log(1 - x^2): |x| < 0.997
 # erfinv(x) / x as a polynomial in -log(1 - x^2) - 2.5, through the Chebyshev nodes up to there

@@ -46,9 +46,6 @@ def _expect(what: str, got: Sequence[Aval], wanted: Sequence[Aval]) -> None:
         raise TypeError(f"{what} are {_shown(got)}, expected {_shown(wanted)}")
 
 
-# --- switch
-
-
 def _switch_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
     index, *operands = avals
     branches: tuple[Body, ...] = params["branches"]
@@ -64,9 +61,6 @@ def _switch_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[
 
 def run_switch(index: Any, *operands: Any, branches: tuple[Body, ...]) -> tuple[Any, ...]:
     return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
-
-
-# --- while_loop
 
 
 def _while_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
@@ -90,9 +84,6 @@ def run_while(*operands: Any, condition: Body, body: Body, consts: int) -> tuple
     while condition(*fixed, *carry)[0]:
         carry = body(*fixed, *carry)
     return tuple(carry)
-
-
-# --- scan
 
 
 def _scan_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
@@ -124,9 +115,6 @@ def run_scan(
     return (*carry, *ys)
 
 
-# --- item
-
-
 def _item_rule(op: Op, avals: list[Any], params: Mapping[str, Any]) -> Aval:
     (results,), index = avals, params["index"]
     if isinstance(results, Aval):
@@ -134,9 +122,6 @@ def _item_rule(op: Op, avals: list[Any], params: Mapping[str, Any]) -> Aval:
     if not 0 <= index < len(results):
         raise ValueError(f"item: there is no result number {index} among {_shown(results)}")
     return results[index]
-
-
-# --- custom_vjp
 
 
 def _custom_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
@@ -157,9 +142,7 @@ def run_custom(
     return operands[:results]
 
 
-# --- rows: where a loop keeps values by number. Indices are clamped, so there is nothing to check
-
-
+# rows: where a loop keeps values by number. Indices are clamped, so there is nothing to check
 def _row_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     x, index = avals
     _row_operands(op, x, index)

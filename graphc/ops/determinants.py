@@ -97,9 +97,6 @@ cofactor = op(
 )  # fmt: skip
 
 
-# --- sign, or phase, and logarithm of the size
-
-
 def _two_scalars(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
     sign = _scalar(op, avals, params)
     return sign, Aval(sign.shape, real_of(sign.dtype))

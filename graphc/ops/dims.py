@@ -151,9 +151,6 @@ class Sizes:
         return condition
 
 
-# --- the numbers
-
-
 @final
 class Dim:
     """See above. Also a float that was computed from sizes, as `1 / n` is."""
@@ -294,9 +291,6 @@ for _method, _name in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
 for _method, _take in {"index": operator.index, "int": int, "float": float, "complex": complex,
                        "invert": operator.invert}.items():  # fmt: skip
     setattr(Dim, f"__{_method}__", lambda self, take=_take: take(self._sizes.take(self)))
-
-
-# --- what the rest of graphc and eager asks
 
 
 def index(n: Any) -> Any:

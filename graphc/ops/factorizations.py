@@ -46,9 +46,6 @@ INDEFINITE = (
 COMPLETE = "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
 
 
-# --- Cholesky
-
-
 def minors(x: np.ndarray) -> np.ndarray:
     """The order of the first leading minor that is not positive, 0 if all are; one number a matrix."""
     from scipy.linalg import lapack
@@ -107,9 +104,6 @@ cholesky = op(
                 "is not positive-definite."),
     samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
 )  # fmt: skip
-
-
-# --- LU
 
 
 def _lu_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:
@@ -229,9 +223,6 @@ permutation = op(
     rule=Rule(lambda op, avals, params: Aval((*avals[0].shape[:-1], params["size"]), INT64)),
     samples=(Sample(Ints((3,), 5), size=5), Sample(Ints((2, 2), 3), size=3)),
 )  # fmt: skip
-
-
-# --- QR
 
 
 def _qr_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Aval, ...]:

@@ -87,9 +87,6 @@ def _term(atoms: tuple[Any, ...], n: int) -> str:
     return "*".join(factors if n == 1 and factors else [str(n), *factors])
 
 
-# --- polynomials
-
-
 def polynomial(terms: Mapping[tuple[Any, ...], int]) -> Polynomial:
     return Polynomial(tuple(sorted(((atoms, n) for atoms, n in terms.items() if n), key=_order)))
 
@@ -192,9 +189,6 @@ def integer_form(name: str, forms: list[Any]) -> Polynomial:
         if name == "**" and isinstance(power, int) and 0 <= power <= 8:
             return functools.reduce(_product, [a] * power, constant(1))
     return polynomial({(Operation(name, tuple(forms)),): 1})
-
-
-# --- conditions
 
 
 @final

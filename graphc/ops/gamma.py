@@ -32,9 +32,7 @@ def _finite(F: Any, x: Any) -> Any:
     return F.where(x == x, x, 0)
 
 
-# --- x of the distribution gamma(a), with density x^(a - 1) exp(-x) / Gamma(a)
-
-
+# x of the distribution gamma(a), with density x^(a - 1) exp(-x) / Gamma(a)
 def _gamma_near_zero(F: Any, a: Any, x: Any) -> Any:
     """By the Taylor series of exp(-t), integrated term by term."""
     term: Any = 1.0
@@ -86,9 +84,7 @@ def gamma_slope(F: Any, a: Any, x: Any) -> Any:
     return F.where(x < 0.8, _gamma_near_zero(F, a, x), middle)
 
 
-# --- x of the distribution beta(a, b), with density x^(a - 1) (1 - x)^(b - 1) / B(a, b); a + b is the total
-
-
+# x of the distribution beta(a, b), with density x^(a - 1) (1 - x)^(b - 1) / B(a, b); a + b is the total
 def _beta_near_zero(F: Any, x: Any, a: Any, b: Any) -> Any:
     """dx/da / (1 - x) for x near 0, by the series of (1 - t)^(b - 1)."""
     factor = F.digamma(a) - F.digamma(a + b) - F.log(x)
@@ -185,9 +181,6 @@ def beta_slope(F: Any, x: Any, a: Any, total: Any) -> Any:
     middle = F.where((a > 6) & (b > 6), _beta_large(F, x, a, b), _beta_fitted(F, x, a, total))
     high = F.where((x >= 0.5) & (edge < 0.75), -_beta_of_other_near_zero(F, 1 - x, b, a), middle)
     return F.where((x <= 0.5) & (edge < 2.5), _beta_near_zero(F, x, a, b), high)
-
-
-# --- the ops
 
 
 def _wide(F: Any, *arrays: Any) -> list[Any]:

@@ -176,9 +176,7 @@ index_put = op(
 )  # fmt: skip
 
 
-# --- along one axis: gather and scatter_add
-
-
+# along one axis: gather and scatter_add
 def check_index(name: str, x: Aval, index: Aval, axis: int, src: Aval | None = None) -> None:
     """Raise PyTorch's RuntimeError unless `index` picks elements of `x` along `axis`, for those of `src` if given."""
     if index.dtype not in (INT64, INT32):
@@ -297,9 +295,7 @@ scatter = op("scatter", "input index src", params={"axis": 0, "distinct": False}
                       src=_scatter_src_vjp))  # fmt: skip
 
 
-# --- one element along an axis, among zeros: what the gradient of picking one is
-
-
+# one element along an axis, among zeros: what the gradient of picking one is
 def _place_rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     index, src = avals
     axis = normalize_axis(params["axis"], len(src.shape))

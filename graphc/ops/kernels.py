@@ -79,9 +79,6 @@ def fold(cols: np.ndarray, shape: Sizes, stride: Sizes, padding: Borders, dilati
     return np.ascontiguousarray(result[_inside(spatial, padding)])
 
 
-# --- convolution
-
-
 def _columns(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> np.ndarray:
     """(N, groups, C/groups * taps, windows): each window of `x` as a column."""
     view = windows(padded(x, _both(padding)), kernel, stride, dilation)
@@ -146,8 +143,6 @@ def conv_weight(
     rows = g.reshape(n, groups, o // groups, count)
     return np.matmul(rows, cols.transpose(0, 1, 3, 2)).sum(axis=0).reshape(shape)
 
-
-# --- pooling
 
 MANY_TAPS = 64
 

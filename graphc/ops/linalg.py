@@ -188,10 +188,9 @@ addmm = op(
              mat2=lambda F, g, mat1: swap_last(F, mat1) @ g),
 )  # fmt: skip
 
-# --- einsum: `equation` is explicit and without ellipsis or repeated letters in one operand: eager/functional/einsum.py
+
+# einsum: `equation` is explicit and without ellipsis or repeated letters in one operand: eager/functional/einsum.py
 # brings every form that PyTorch takes to this one
-
-
 def split_equation(equation: str) -> tuple[list[str], str]:
     """("ij,jk->ik") -> (["ij", "jk"], "ik")"""
     left, _, right = equation.partition("->")

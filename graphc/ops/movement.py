@@ -441,8 +441,7 @@ def _triangle(name: str, reference: Any, band: Callable[..., tuple[int, int]]) -
 tril = _triangle("tril", places.lower, lambda shape, params, x: (x[0], min(x[1], params["diagonal"])))
 triu = _triangle("triu", places.upper, lambda shape, params, x: (min(x[0], -params["diagonal"]), x[1]))
 
-# --- creation: no array arguments
-
+# creation: no array arguments
 full = op("full", "", parts=parts.NUMBERS,
           params={"shape": (), "value": 0, "dtype": None}, rule=full_rule, rounding=EXACT,
           lifting=lambda N, shape, value, dtype: N.constant(np.broadcast_to(np.asarray(value, dtype), shape)),

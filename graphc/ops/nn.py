@@ -155,9 +155,6 @@ _convolutions(
 )  # fmt: skip
 
 
-# --- pooling
-
-
 def _pool(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     x = avals[0]
     kernel, stride, padding = params["kernel"], params["stride"], params["padding"]

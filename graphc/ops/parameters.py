@@ -82,9 +82,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-# --- kinds of values: "integer", "tuple of integer", ...
-
-
+# kinds of values: "integer", "tuple of integer", ...
 @functools.lru_cache(maxsize=1024)
 def _patterns(op: Op) -> dict[str, frozenset[str]]:
     """For each parameter of `op` the kinds of values it may have; none if the declaration does not tell."""

@@ -32,8 +32,6 @@ from graphc.ops.spec import Check, Kink, Trait, op
 
 COMMUTATIVE, BILINEAR, LINEAR, MOVES = Trait.COMMUTATIVE, Trait.BILINEAR, Trait.LINEAR, Trait.MOVES
 
-# --- arithmetic
-
 add = op("add", "input other", doc="input + other.", impl="add", rule=pointwise, traits=COMMUTATIVE, ref="operator.add",
          lifting=lambda N, x, y: N.add(x, y),
          rounding=ARITHMETIC._replace(exact=exact_sum),
@@ -161,8 +159,6 @@ remainder = op(
     slopes=dict(input=Each(scalars.given), other=Each(scalars.remainder_slope)),
     vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.floor_divide(input, other)),
 )
-
-# --- powers
 
 
 def _pow_base(F, g, input, other):
@@ -293,8 +289,6 @@ reciprocal = op("reciprocal", "input", doc="1 / input.",
                 rounding=ARITHMETIC._replace(denominator=lambda x: x),
                 ref=Each(scalars.reciprocal), vjp=dict(input=lambda F, g, r: -g * (r * r)))  # fmt: skip
 
-# --- exponentials and logarithms
-
 exp = op("exp", "input", doc="e to the power `input`.",
          impl="exp", rule=pointwise_float, rounding=Rounding(2.0), ref="math.exp",
          image=(0, math.inf),
@@ -318,8 +312,6 @@ log1p = op("log1p", "input", doc="log(1 + input), exact near 0.",
            impl="log1p", label="Log1P", rule=pointwise_float, domain=(-0.8, 4.0), ref="math.log1p",
            rounding=Rounding(3.0),
            vjp=dict(input=lambda F, g, input: g / (1 + input)))  # fmt: skip
-
-# --- trigonometry
 
 sin = op("sin", "input", doc="The sine of radians.",
          impl="sin", rule=pointwise_float, rounding=Rounding(1.0), ref="math.sin", traits=Trait.BRANCHES,
@@ -366,8 +358,6 @@ tanh = op("tanh", "input", doc="The hyperbolic tangent.",
           impl="tanh", rule=pointwise_float, rounding=Rounding(5.0), ref="math.tanh", image=(-1, 1),
           vjp=dict(input=lambda F, g, r: g * (1 - r * r)))  # fmt: skip
 
-# --- special functions and activations
-
 TWO_OVER_SQRT_PI = 1.1283791670955126
 
 
@@ -413,8 +403,6 @@ relu = op("relu", "input", doc="max(input, 0).", impl=lambda xp, x: xp.where(x <
           image=lambda params, x: (max(x[0], 0), max(x[1], 0)),
           slopes=dict(input=Each(scalars.rectified_slope)),
           vjp=dict(input=lambda F, g, r: g * (r != 0)))  # fmt: skip
-
-# --- changes of dtype and of differentiability
 
 
 def _cast(xp, x, dtype):

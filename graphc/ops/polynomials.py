@@ -53,9 +53,7 @@ def _polynomial(first: Callable[[Any], Any], following: Next, far: Far | None = 
     return kernel
 
 
-# --- Chebyshev's: the real part of exp(i n angle), and its like
-
-
+# Chebyshev's: the real part of exp(i n angle), and its like
 def _chebyshev(k: int, x: Any, p: Any, before: Any) -> Any:
     return 2 * x * p - before
 
@@ -114,9 +112,6 @@ def _by_angles(kind: str) -> Far:
     return far
 
 
-# --- Legendre's and Laguerre's
-
-
 def _by_scipy(name: str, limit: Callable[[np.ndarray, np.ndarray], np.ndarray], mirrored: bool = False) -> Far:
     """The polynomials of `scipy.special.<name>`, which takes integers as degrees by a loop; above `FAR` by `limit`.
 
@@ -168,9 +163,6 @@ def _laguerre_limit(x: np.ndarray, n: np.ndarray) -> np.ndarray:
     inner = sum(a * ratio**m * jv(m, argument) for m, a in enumerate(terms))
     outer = sum(a * (-ratio) ** m * ive(m, argument) for m, a in enumerate(terms))
     return np.where(x < 0, np.exp(x / 2 + argument) * outer, np.exp(x / 2) * inner)
-
-
-# --- references
 
 
 def _shifted(kernel: Callable[..., Any]) -> Callable[..., Any]:

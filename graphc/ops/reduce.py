@@ -249,8 +249,6 @@ max_dim, min_dim = (
     for name, largest in (("max", True), ("min", False))
 )  # fmt: skip
 
-# --- along one axis
-
 
 def _np_cumsum(x, axis, reverse=False):
     dtype = accumulation_dtype(x.dtype)

@@ -84,9 +84,6 @@ def _objects(found: Sequence[Any]) -> np.ndarray:
     return result
 
 
-# --- reductions
-
-
 def total(row: Row) -> Any:
     """The sum, rounded once."""
     if any(isinstance(v, complex) for v in row):
@@ -153,9 +150,6 @@ def power_norm(row: Row, order: float) -> float:
     return scalars.power(float(total([scalars.power(float(abs(v)), order) for v in row])), 1 / order)
 
 
-# --- scans
-
-
 def _as_float(units: int) -> float:
     try:
         return units / UNIT
@@ -215,9 +209,7 @@ def running_place_of_extreme(row: Row, largest: bool) -> Row:
     return list(itertools.accumulate(range(len(row)), later))
 
 
-# --- gradients, at ties and zeros as well
-
-
+# gradients, at ties and zeros as well
 def extreme_slope(g: float, row: Row, largest: bool) -> Row:
     """Equals share; beside nan there is no number."""
     if any(v != v for v in row):

@@ -294,8 +294,7 @@ def moved_bits(left: bool) -> Callable[[int, int], int]:
     return shifted
 
 
-# --- gradients, for a cotangent g, where the derivative jumps or has no value: PyTorch's choices
-
+# gradients, for a cotangent g, where the derivative jumps or has no value: PyTorch's choices
 Slope = Callable[..., float]
 
 

@@ -86,8 +86,7 @@ where = op("where", "condition input other", doc="`input` where `condition` hold
            vjp=dict(input=lambda F, g, condition: F.where(condition, g, 0),
                     other=lambda F, g, condition: F.where(condition, 0, g)))  # fmt: skip
 
-# --- rounding: piecewise constant, so the gradient is 0
-
+# rounding: piecewise constant, so the gradient is 0
 _NO_COMPLEX = refusing_complex(pointwise_no_bool, "{name} is not supported for complex inputs")
 for _name, _where, _whole, _rule in (
     ("floor", "down", math.floor, _NO_COMPLEX),

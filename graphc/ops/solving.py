@@ -156,9 +156,6 @@ solve = op(
 )  # fmt: skip
 
 
-# --- triangular matrices
-
-
 @small_alone("scipy")
 def _np_solve_triangular(x, y, upper, unit):
     from scipy.linalg import lapack
@@ -212,9 +209,6 @@ solve_triangular = op(
     vjp=dict(input=_triangular_vjp, other=lambda F, g, input, upper, unit: F.solve_triangular(
         swap_last(F, input), g, upper=not upper, unit=unit)),
 )  # fmt: skip
-
-
-# --- the exponential function
 
 
 EXP_NORM = 2.0  # the 1-norm beyond which SciPy 1.17 loses up to 4 digits, and JAX one (docs/findings.md)

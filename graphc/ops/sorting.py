@@ -33,9 +33,6 @@ def _places(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return Aval(avals[0].shape, INT64)
 
 
-# --- orders
-
-
 def _argsort(xp: Any, x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     return orders.order(x, axis, descending)
 
@@ -119,9 +116,6 @@ argcummax = op(
 )  # fmt: skip
 
 
-# --- running products and sums
-
-
 def _cumprod_vjp(F, g, r, input, axis):
     # sum over i >= k of g[i] r[i] / x[k]; at the first zero, behind which r is 0, with the product of the others
     zero = input == 0
@@ -199,9 +193,6 @@ logcumsumexp = op(
 )  # fmt: skip
 
 
-# --- places in a sorted sequence
-
-
 def _searchsorted(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     dtype = avals[0].dtype
     if dtype.kind in "bc":
@@ -262,9 +253,6 @@ searchsorted = op(
     rule=Rule(_searchsorted), ref=_ref_searchsorted, traits=Trait.ORDERS,
     samples=(Sample(Floats((1,)), (2, 3), right=True), Sample(Floats((2, 1)), (2, 3), right=False)),
 )  # fmt: skip
-
-
-# --- reductions into places
 
 
 UFUNCS = {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}

@@ -38,8 +38,6 @@ def _scipy() -> Any:
 PREFIX = "special_"
 COMMUTATIVE, ORDERS = Trait.COMMUTATIVE, Trait.ORDERS
 
-# --- hyperbolic functions
-
 
 def _acosh_vjp(F: Any, g: Any, input: Any, input_dtype: np.dtype) -> Any:
     if input_dtype.kind == "c":  # the branch of the two roots
@@ -55,8 +53,6 @@ asinh = op("asinh", "input", doc="The inverse hyperbolic sine.", impl="arcsinh",
 atanh = op("atanh", "input", doc="The inverse hyperbolic tangent.",
            impl="arctanh", rule=pointwise_float, domain=(-0.8, 0.8), ref="math.atanh",
            vjp=dict(input=lambda F, g, input: g / (1 - input * input)))  # fmt: skip
-
-# --- signs and neighbours
 
 
 def _copysign_vjp(F: Any, g: Any, r: Any, input: Any) -> Any:
@@ -115,16 +111,11 @@ frexp_exponent = op("frexp_exponent", "input", impl=lambda xp, x: xp.frexp(x)[1]
                     rule=Rule(_exponent_dtype), samples=(Sample((3, 4)), Sample(())),
                     ref=lambda x: np.vectorize(lambda v: math.frexp(v)[1], otypes=[np.int32])(x))  # fmt: skip
 
-# --- whole numbers
-
-
 gcd, lcm = (
     op(name, "input other", doc=f"The {what}.", impl=name, rule=counting, traits=COMMUTATIVE,
        ref=Each(getattr(math, name)), domain=(-30, 30))
     for name, what in (("gcd", "greatest common divisor"), ("lcm", "least common multiple"))
 )  # fmt: skip
-
-# --- sizes and logarithms of sums
 
 
 def _logaddexp(xp: Any, x: Any, y: Any) -> Any:
@@ -202,8 +193,6 @@ logit = op("logit", "input", doc="log(input / (1 - input)).",
            rounding=OF_ONE, ref=Each(scalars.logit), vjp=dict(input=_logit_vjp),
            kinks=(Kink((2.0,), (math.nan,), lambda x: (x < 0) | (x > 1)),))  # fmt: skip
 
-# --- the error function and the normal distribution
-
 
 def _each(function: Any) -> Any:
     return np.vectorize(function, otypes=[float])
@@ -259,8 +248,6 @@ special_entr = op(
     impl="special.entr", rule=pointwise_float, traits=ORDERS, domain=(0.2, 3.0),
     ref=Each(scalars.entropy), vjp=dict(input=lambda F, g, input: g * (-1 - F.log(input))),
 )  # fmt: skip
-
-# --- the gamma function
 
 
 def _zeta_sum(s: Any, q: Any) -> Any:
@@ -404,8 +391,6 @@ igammac = op("igammac", "input other", doc="The regularized upper incomplete gam
              rounding=Rounding(13.0, terms=_of_the_rest),
              traits=ORDERS, ref=lambda a, x: 1 - _gamma_series(a, x), domain=((0.5, 3.0), (0.3, 3.0)),
              vjp=dict(other=lambda F, g, input, other: -g * _igamma_density(F, input, other)))  # fmt: skip
-
-# --- modified Bessel functions of the first kind
 
 _ANGLES = (np.arange(64) + 0.5) * (np.pi / 64)  # the midpoint rule over [0, pi] is exact for these integrals
 

@@ -285,9 +285,6 @@ svd = op(
 )  # fmt: skip
 
 
-# --- the pseudoinverse
-
-
 def _pinv(xp, x, atol, rtol, hermitian):
     if hermitian:
         s, u = xp.linalg.eigh(x, **({} if xp is np else {"symmetrize_input": False}))

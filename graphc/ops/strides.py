@@ -53,9 +53,6 @@ def strides_of(array: np.ndarray) -> Strides:
     return normal(array.shape, tuple(step // array.itemsize for step in array.strides))
 
 
-# --- where the views lie that ops show of an array of some shape and strides
-
-
 def of_reshaped(before: tuple[int, ...], strides: Strides, shape: tuple[int, ...]) -> Place | None:
     if strides is None:
         return None, 0

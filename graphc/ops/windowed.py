@@ -72,9 +72,6 @@ def convolved_weight(g: np.ndarray, x: np.ndarray, shape: Shape, **window: Any) 
     return result
 
 
-# --- pooling
-
-
 def _pooled(x: np.ndarray, window: Any, of: Callable[[Place, list[Place]], Any], dtype: Any) -> np.ndarray:
     """`of(image, places)` for each window of each image; what is beyond the image is none of the places."""
     found: dict[Place, Any] = {}

@@ -91,9 +91,6 @@ def _checked(left: Side, right: Side, operands: list[Any], results: list[Any], k
     return Correspondence(left, right, sizes, reduced)
 
 
-# --- of a normal form
-
-
 def _of_form(node: Node, operands: list[Any]) -> Correspondence | None:
     """The labels that occur alike in every term; None if there is no form."""
     algebra = Algebra()
@@ -172,9 +169,6 @@ def _only(found: set[Label | None]) -> Label | None:
 
 def _once(labels: tuple[Label | None, ...]) -> tuple[Label | None, ...]:
     return tuple(None if w is not None and labels.count(w) > 1 else w for w in labels)
-
-
-# --- of parts
 
 
 def _of_parts(parts: Parts, operands: list[Any], results: list[Any], params: Mapping[str, Any]) -> Correspondence:

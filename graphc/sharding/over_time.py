@@ -93,8 +93,6 @@ class _Loop:
         self._consts: dict[int, int] = {}
         self._demand()
 
-    # --- how each node is computed
-
     def _form(self, node: Node, split: set[Any]) -> _Form:
         nodes, op = self._graph.nodes, node.op
         if op is ITEM:
@@ -168,8 +166,6 @@ class _Loop:
     def _is_part(self, id: int) -> bool:
         return id in self._forms and self._forms[id].kind is _Kind.PART
 
-    # --- what is needed where
-
     def _demand(self) -> None:
         todo: list[tuple[int, int | None, int]] = [(id, None, -1) for id in self._graph.outputs]
         seen: set[tuple[int, int | None, bool]] = set()
@@ -232,8 +228,6 @@ class _Loop:
                 user=nodes[by].op.name, there=_where(nodes[by]),
             )
         )  # fmt: skip
-
-    # --- the new graph
 
     def graph(self) -> Graph:
         """The graph with the loop; as it was if there is nothing to loop over."""

@@ -211,8 +211,6 @@ class _Spreading:
             dims[d], changed = axes, True
         return changed
 
-    # --- loops
-
     def _scan(self, node: Node) -> bool:
         """Spread through the body: operands and its inputs, carries in and out, its results and the loop's."""
         body, consts, carries = node.params["body"], node.params["consts"], node.params["carries"]

@@ -22,7 +22,7 @@ from eager.distributed.tensor import DTensor, Replicate
 from eager.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from eager.nn.parallel import DistributedDataParallel
 from tests.distributed.jobs import keep
-from tests.distributed.models import Recurrent
+from tests.distributed.models import Recurrent, training_step
 
 STEPS = 20
 SHARE = 4  # samples of each process
@@ -133,13 +133,7 @@ def trained(model: Any, name: str, strategy: str, share: tuple[int, int], compil
     setup, position = MODELS[name], share[0]
     optimizer = getattr(torch.optim, setup.optimizer)(model.parameters(), lr=0.02)
 
-    def step(x: Any, y: Any) -> Any:
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = training_step(model, optimizer, nn.functional.cross_entropy)
     run = graphc.compile(step) if compiled else step
     losses = []
     for k in range(STEPS):

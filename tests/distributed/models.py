@@ -33,6 +33,21 @@ class Branching(nn.Module):
         return (self.first if which else self.second)(x)
 
 
+def training_step(model: Any, optimizer: Any, loss_of: Callable[[Any, Any], Any], norm: float | None = None) -> Any:
+    """f(x, y): a step of training, which returns the loss; gradients are clipped to `norm`."""
+
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = loss_of(model(x), y)
+        loss.backward()
+        if norm is not None:
+            nn.utils.clip_grad_norm_(model.parameters(), norm)
+        optimizer.step()
+        return loss
+
+    return step
+
+
 class Setup(NamedTuple):
     """A model, samples for it, and an optimizer of its parameters."""
 

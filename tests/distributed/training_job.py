@@ -13,7 +13,7 @@ from eager import distributed as dist
 from eager import nn
 from eager.nn.parallel import DistributedDataParallel
 from tests.distributed.jobs import keep
-from tests.distributed.models import SETUPS, Branching
+from tests.distributed.models import SETUPS, Branching, training_step
 
 SHARE, STEPS = 4, 3
 
@@ -21,14 +21,6 @@ SHARE, STEPS = 4, 3
 def trained(model: Any, optimizer: Any, x: Any, y: Any, *, compiled: bool = False, parts: int = 1) -> dict[str, Any]:
     """Losses, gradients of each step, parameters, buffers, and the optimizer's state."""
     loss_of = nn.CrossEntropyLoss()
-
-    def step(x: Any, y: Any) -> Any:
-        optimizer.zero_grad()
-        loss = loss_of(model(x), y)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.7)
-        optimizer.step()
-        return loss
 
     def accumulated(x: Any, y: Any) -> Any:
         optimizer.zero_grad()
@@ -40,7 +32,7 @@ def trained(model: Any, optimizer: Any, x: Any, y: Any, *, compiled: bool = Fals
         optimizer.step()
         return loss
 
-    run = step if parts == 1 else accumulated
+    run = training_step(model, optimizer, loss_of, 0.7) if parts == 1 else accumulated
     run = graphc.compile(run) if compiled else run
     losses, gradients = [], []
     for _ in range(STEPS):

@@ -14,6 +14,7 @@ from eager.core.tensor import Tensor
 from eager.distributed.fsdp import fully_shard
 from eager.distributed.tensor import Replicate, Shard, distribute_module, distribute_tensor
 from eager.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from tests.distributed.models import training_step
 from tests.sharding import models
 from tests.sharding.models import GRID, ROW
 
@@ -70,14 +71,7 @@ def trained(name: str, strategy: Any = None, compiled: bool = False, steps: int 
     # a large eps: some gradients are zero but for rounding, which Adam would divide by itself
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2, eps=1e-3)
 
-    def step(x: Tensor, y: Tensor) -> Tensor:
-        optimizer.zero_grad()
-        loss = ((model(x) - y) ** 2).mean()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        return loss
-
+    step = training_step(model, optimizer, lambda found, y: ((found - y) ** 2).mean(), 1.0)
     run = graphc.compile(step) if compiled else step
     losses = [float(run(x, y)) for _ in range(steps)]
     values: dict[str, np.ndarray] = {}

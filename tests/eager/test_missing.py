@@ -7,8 +7,7 @@ import importlib
 import pytest
 
 import eager
-from eager.core.missing import about, recorded
-from eager.core.missing_names import MODULES
+from eager.core.missing import about, modules, recorded
 from eager.surface import names
 
 
@@ -20,7 +19,7 @@ def _is_here(name: str) -> bool:
     return True
 
 
-ABSENT = [name for name in MODULES if not _is_here(name)]  # of others, some names are missing
+ABSENT = [name for name in modules() if not _is_here(name)]  # of others, some names are missing
 
 
 @pytest.mark.parametrize("place", recorded())

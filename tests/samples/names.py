@@ -15,8 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from eager.core.missing import FILE, reason, recorded
-from eager.core.missing_names import PATTERNS
+from eager.core.missing import FILE, patterns, reason, recorded
 
 PLACES = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special",
@@ -66,7 +65,7 @@ def table() -> str:
     lines = ["| place | names in PyTorch | here |", "|---|---|---|"]
     lines += [f"| `{place}` | {len(names)} | {len(names) - counts[place]} |" for place, names in recorded().items()]
     lines += ["", "| not here because of | names |", "|---|---|"]
-    lines += [f"| {why} | {', '.join(f'`{n}`' for n in absent[why])} |" for why, *_ in PATTERNS if absent[why]]
+    lines += [f"| {why} | {', '.join(f'`{n}`' for n in absent[why])} |" for why, *_ in patterns() if absent[why]]
     return "\n".join(lines) + "\n"
 
 

@@ -147,9 +147,6 @@ def _bytes(piece: Piece, entries: dict[str, Entry]) -> int:
     return math.prod(piece.region.shape) * numpy_of(entries[piece.name].dtype).itemsize
 
 
-# --- in the background
-
-
 class SaveFuture(Future[Metadata]):
     """The result of `async_save`. An error that nobody asks for comes out at the next save, or at the end."""
 

@@ -1,18 +1,4 @@
 """As `torch.distributed.nn.functional`."""
 
-from eager.processes.recorded import (
-    all_gather,
-    all_reduce,
-    all_to_all,
-    all_to_all_single,
-    broadcast,
-    gather,
-    reduce,
-    reduce_scatter,
-    scatter,
-)
-
-__all__ = [
-    "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter",
-    "scatter",
-]  # fmt: skip
+from eager.processes.recorded import *  # noqa: F403
+from eager.processes.recorded import __all__ as __all__

@@ -158,9 +158,6 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
     return where((q.low > p.low) | (q.high < p.high), math.inf, result)
 
 
-# --- by the divergences of what they are made of
-
-
 @register_kl(HalfNormal, HalfNormal)
 def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
     return _normal(p.base_dist, q.base_dist)

@@ -28,9 +28,7 @@ class _Joined(Transform):
         super().__init__(cache_size=cache_size)
         self.transforms = [t.with_cache(cache_size) for t in tseq] if cache_size else list(tseq)
 
-    @property
-    def bijective(self) -> bool:
-        return all(t.bijective for t in self.transforms)
+    bijective = property(lambda self: all(t.bijective for t in self.transforms))
 
     def _parts(self, z: Tensor, name: str, what: str = "tensor") -> Sequence[Tensor]:
         """The parts of `z`, called `name` in messages. AssertionError if it has others."""

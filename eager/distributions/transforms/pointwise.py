@@ -162,9 +162,7 @@ class AffineTransform(Transform):
         self.scale = scale
         self._event_dim = event_dim
 
-    @property
-    def event_dim(self) -> int:
-        return self._event_dim
+    event_dim = property(lambda self: self._event_dim)
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:

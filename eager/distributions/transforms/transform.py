@@ -142,10 +142,7 @@ class _InverseTransform(Transform):
 
     bijective = property(attrgetter("_inv.bijective"))
     sign = property(attrgetter("_inv.sign"))
-
-    @property
-    def inv(self) -> Any:
-        return self._inv
+    inv = property(lambda self: self._inv)
 
     def with_cache(self, cache_size: int = 1) -> Any:
         return self._inv.with_cache(cache_size).inv

@@ -303,9 +303,6 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     )
 
 
-# --- along one dim
-
-
 def _dim_or_guess(name: str, dim: int | None, ndim: int) -> int:
     if dim is not None:
         return dim

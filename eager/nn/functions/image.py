@@ -26,9 +26,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-# --- pixels and channels
-
-
 def _checked(input: Tensor, name: str, argument: str, factor: Any) -> tuple[int, ...]:
     """The shape of `input`. PyTorch's error for one of fewer than three dims, and for what is no positive factor."""
     shape = tuple(shape_of(input, name))
@@ -97,8 +94,6 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 
 native_channel_shuffle = channel_shuffle
-
-# --- resizing
 
 MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
 SMOOTH = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}  # mode -> spatial dimensions

@@ -179,9 +179,6 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     return reduced(losses, reduction)
 
 
-# --- two classes
-
-
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
                          reduce: Any = None, reduction: str = "mean") -> Tensor:  # fmt: skip
     """-(t log(x) + (1 - t) log(1 - x)), each log at least -100. As `torch.nn.functional.binary_cross_entropy`.

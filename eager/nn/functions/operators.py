@@ -38,9 +38,6 @@ def _reduction(number: int) -> str:
     return _REDUCTIONS[number]
 
 
-# --- activations and dropout
-
-
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """`input` where it is above `threshold`, else `value`. As `torch.threshold`."""
     return activation.threshold(input, threshold, value)
@@ -81,8 +78,6 @@ dropout, dropout_ = _dropout("dropout", dropouts.dropout)
 alpha_dropout, alpha_dropout_ = _dropout("alpha_dropout", dropouts.alpha_dropout)
 feature_dropout, feature_dropout_ = _dropout("feature_dropout", dropouts.dropout2d)
 feature_alpha_dropout, feature_alpha_dropout_ = _dropout("feature_alpha_dropout", dropouts.feature_alpha_dropout)
-
-# --- normalization
 
 
 def batch_norm(
@@ -129,9 +124,6 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     return v.norm(pow, axes, keepdim=True)  # type: ignore[attr-defined]
 
 
-# --- embeddings
-
-
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
@@ -144,9 +136,6 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     """Shorten the rows at `indices` that are longer than `max_norm`, in place. As `torch.embedding_renorm_`."""
     embeddings.shorten(input, indices, max_norm, norm_type)
     return input
-
-
-# --- losses
 
 
 def binary_cross_entropy_with_logits(
@@ -203,9 +192,6 @@ def ctc_loss(
 ) -> Tensor:  # fmt: skip
     """As `torch.ctc_loss`; see `nn.functional.ctc_loss`."""
     return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)
-
-
-# --- windows, grids and convolutions
 
 
 def _max_pool(rank: int) -> Any:

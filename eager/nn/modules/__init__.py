@@ -1,28 +1,7 @@
 """The modules, a family a file. As `torch.nn.modules`."""
 
 from eager.core.missing import explain
-from eager.nn.modules import (
-    activation,
-    adaptive,
-    attention,
-    batchnorm,
-    cells,
-    container,
-    conv,
-    dropout,
-    images,
-    lazy_layers,
-    linear,
-    loss,
-    normalization,
-    padding,
-    parameter_containers,
-    pooling,
-    rnn,
-    sparse,
-    sync_batchnorm,
-    transformer,
-)
+from eager.nn.modules import batchnorm, images, linear
 from eager.nn.modules import module as module
 from eager.nn.modules import utils as utils
 from eager.nn.modules.activation import *  # noqa: F403
@@ -47,10 +26,10 @@ from eager.nn.modules.sync_batchnorm import *  # noqa: F403
 from eager.nn.modules.transformer import *  # noqa: F403
 
 _FAMILIES = (
-    activation, adaptive, attention, linear, batchnorm, sync_batchnorm, cells, container, conv, dropout, sparse,
-    images, lazy_layers, loss, normalization, padding, parameter_containers, pooling, rnn, transformer,
-)  # fmt: skip
-__all__ = [name for family in _FAMILIES for name in family.__all__]  # pyright: ignore[reportUnsupportedDunderAll]
+    "activation adaptive attention linear batchnorm sync_batchnorm cells container conv dropout sparse images "
+    "lazy_layers loss normalization padding parameter_containers pooling rnn transformer"
+).split()
+__all__ = [name for family in _FAMILIES for name in globals()[family].__all__]  # pyright: ignore[reportUnsupportedDunderAll]
 # what PyTorch has in other files
 channelshuffle = fold = pixelshuffle = upsampling = images
 distance = flatten = linear

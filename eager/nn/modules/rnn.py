@@ -31,9 +31,7 @@ LOOP = 4  # steps: a program has a loop for as many, or more
 GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
 
 
-# --- one step: gates that come from the input, gates that come from the hidden state
-
-
+# one step: gates that come from the input, gates that come from the hidden state
 def tanh_step(x: Tensor, h: Tensor, state: State) -> State:
     """tanh of the sum."""
     return (E.tanh(E.add(x, h)),)
@@ -115,8 +113,6 @@ class RNNBase(Layer):
     def extra_repr(self) -> str:
         usual: Any = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0}
         return f"{self.input_size}, {self.hidden_size}{unusual(self, **usual, bidirectional=False)}"
-
-    # --- the computation
 
     def _sizes(self) -> tuple[int, ...]:
         """The last dimension of each part of the state."""

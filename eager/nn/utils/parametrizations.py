@@ -36,9 +36,6 @@ def weight_of(module: Any, name: str) -> Any:
     return weight
 
 
-# --- w = g v / |v|
-
-
 def with_norm(v: Any, g: Any, dim: int) -> Any:
     """`v` scaled to the norms `g`, one for each index along `dim`, or one for all with -1."""
     return v * (g / norm_except_dim(v, 2, dim))
@@ -72,9 +69,6 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
     module._register_load_state_dict_pre_hook(take_old_names)
     return module
-
-
-# --- w / sigma(w)
 
 
 def as_matrix(weight: Any, dim: int) -> Any:
@@ -147,9 +141,6 @@ def spectral_norm(
     made = _SpectralNorm(weight, n_power_iterations, output_dim(module) if dim is None else dim, eps)
     register_parametrization(module, name, made)
     return module
-
-
-# --- Q, with Q^H Q = 1
 
 
 def _is_orthogonal(q: Any) -> bool:

@@ -168,9 +168,6 @@ def _left(method: Any, t: Any, mask: Any) -> Any:
     return tuple(index)
 
 
-# --- how many
-
-
 def _check_amount(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
@@ -198,9 +195,6 @@ def _channels(t: Any, dim: int) -> int:
     if dim >= t.dim():
         raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
     return t.shape[dim]
-
-
-# --- methods
 
 
 class Identity(BasePruningMethod):
@@ -314,9 +308,6 @@ class CustomFromMask(BasePruningMethod):
                 f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
             )
         return default_mask * self.mask.to(dtype=default_mask.dtype)
-
-
-# --- functions
 
 
 def identity(module: Any, name: str) -> Any:

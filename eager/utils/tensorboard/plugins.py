@@ -31,9 +31,6 @@ def _floats(array: np.ndarray) -> Any:
     return message("TensorProto")(dtype="DT_FLOAT", float_val=array.reshape(-1).tolist(), tensor_shape=shape(dim=dims))
 
 
-# --- precision and recall
-
-
 def pr_curve_raw(tag: str, counts: Any, num_thresholds: int) -> Any:
     """A curve of true and false positives, true and false negatives, precision and recall: a row of `counts` each."""
     data = module("plugins.pr_curve.plugin_data_pb2").PrCurvePluginData
@@ -58,9 +55,6 @@ def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int, weigh
     return pr_curve_raw(tag, (tp, fp, fp[0] - fp, fn, precision, recall), n)
 
 
-# --- meshes
-
-
 def mesh(tag: str, vertices: Any, colors: Any, faces: Any, config: dict[str, Any] | None) -> Any:
     """Points in space, with colours and triangles if there are any: arrays of shape (batch, number, 3)."""
     plugin, kinds = module("plugins.mesh.metadata"), module("plugins.mesh.plugin_data_pb2").MeshPluginData
@@ -78,9 +72,6 @@ def mesh(tag: str, vertices: Any, colors: Any, faces: Any, config: dict[str, Any
         )
         for array, kind in parts
     ])  # fmt: skip
-
-
-# --- layouts of charts
 
 
 def custom_scalars(layout: dict[str, dict[str, Any]]) -> Any:
@@ -102,9 +93,6 @@ def custom_scalars(layout: dict[str, dict[str, Any]]) -> Any:
     text = forms.Layout(category=categories).SerializeToString()
     tensor = message("TensorProto")(dtype="DT_STRING", string_val=[text], tensor_shape=message("TensorShapeProto")())
     return _of_plugin("custom_scalars__config__", "custom_scalars", tensor)
-
-
-# --- embeddings
 
 
 def embedding(folder: str, subfolder: str, name: str, points: Any, labels: Any, images: Any, header: Any) -> Any:

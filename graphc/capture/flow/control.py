@@ -53,9 +53,6 @@ def _stands(leaves: Sequence[Tensor]) -> list[Stand]:
     return [Stand(aval_of_tensor(t), t._n is not None and grad_enabled()) for t in leaves]
 
 
-# --- branches
-
-
 def cond(pred: Any, true_fn: Callable[..., R], false_fn: Callable[..., R], *operands: Any) -> R:
     """`true_fn(*operands)` if `pred` is true, else `false_fn(*operands)`.
 
@@ -143,9 +140,6 @@ def _expected(found: Nest, wanted: Sequence[Aval]) -> list[Aval]:
 def _copies(given: Nest) -> Any:
     """The tree with copies of its tensors, for a step of a loop: what it writes to, or hooks, is its own."""
     return given.fill([own(t) for t in given.leaves])
-
-
-# --- loops
 
 
 def while_loop(cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], init_val: Any) -> Any:

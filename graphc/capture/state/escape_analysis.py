@@ -177,8 +177,6 @@ class EscapeAnalysis(Lookup):
         for key, item in zip(list(keys), items, strict=True):
             self._escape_later(item, path.attribute(key) if names else path.item(key))
 
-    # --- modules and optimizers of eager
-
     def _module(self, module: Module, path: Path) -> None:
         """A module: its mode, settings, parameters, buffers, children and hooks. Its `forward` is an override."""
         space = module.__dict__
@@ -233,8 +231,6 @@ class EscapeAnalysis(Lookup):
         for kind in STEP_HOOKS & tables.keys():
             self._hooks(tables[kind], path.attribute(f"{kind} hooks"))
         self._place(Missing, tables, tuple(sorted(STEP_HOOKS - tables.keys())), path)
-
-    # --- attributes that some code names
 
     def _apply_loose(self) -> bool:
         """Reach the attributes of escaped objects that the code names. Whether there was anything new."""

@@ -96,8 +96,6 @@ class Reachability(EscapeAnalysis):
                     self._escape_later(self._entry(place.owner, key, path), path)
         return found
 
-    # --- functions
-
     def _function(
         self,
         fn: FunctionType,
@@ -189,8 +187,6 @@ class Reachability(EscapeAnalysis):
         for inner in found.inner:
             parameters = inner.co_varnames[: inner.co_argcount + inner.co_kwonlyargcount]
             self._code(inner, context._replace(known={n: v for n, v in known.items() if n not in parameters}))
-
-    # --- chains
 
     def _chain(self, chain: bytecode.Chain, context: _Context, code: CodeType, places: Sequence[int]) -> None:
         name, steps = chain.name, chain.steps

@@ -269,8 +269,6 @@ class Mutation:
         place = self._known_place(tensor)
         return tensor.is_leaf or (place is not None and place.history_from > 0)
 
-    # --- inputs that share memory
-
     def note(self, tensor: Tensor) -> None:
         """Remember whose memory an input shows; one that has been written already shows to this input, too."""
         owner = self._state.owners[id(tensor)]
