@@ -69,7 +69,7 @@ LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place
 class Tensor(TensorMethods, metaclass=Overrides):
     """A multi-dimensional array of one dtype, with automatic differentiation. As `torch.Tensor`."""
 
-    __slots__ = ("__weakref__", "_d", "_g", "_n", "_v")
+    __slots__ = ("__dict__", "__weakref__", "_d", "_g", "_n", "_v")
 
     _d: Any
     _n: Any

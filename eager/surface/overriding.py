@@ -127,7 +127,7 @@ def ask() -> None:
     for module in list(sys.modules.values()):
         if isinstance(module, types.ModuleType) and module.__name__.partition(".")[0] not in OURS:
             for name, value in list(vars(module).items()):
-                if value.__class__ is types.FunctionType and id(value) in replaced:
+                if type(value) is types.FunctionType and id(value) in replaced:
                     setattr(module, name, replaced[id(value)])
 
 
