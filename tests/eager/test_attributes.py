@@ -107,3 +107,13 @@ def test_a_loop_over_parameters_gives_them_attributes() -> None:
         y = compiled(x)
         assert torch.allclose(model.weight.norm, model.weight.square().sum())  # type: ignore[attr-defined]
         assert torch.allclose(y, function(x))
+
+
+@pytest.mark.on_numpy
+def test_compare_asks_for_the_class_of_results() -> None:
+    def other_when_compiled(x: Any) -> Any:
+        return x + 1 if torch.compiler.is_compiling() else (x + 1).as_subclass(Sub)
+
+    report = compare.check(other_when_compiled, torch.ones(2), modes=["compiled"])
+    assert not report.ok and "class of result: bug\n      Tensor, eager has Sub" in str(report)
+    assert compare.check(lambda x: (x + 1).as_subclass(Sub) * 2, torch.ones(2), modes=["compiled"]).ok
