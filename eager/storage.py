@@ -12,6 +12,7 @@ import numpy as np
 from eager.core import dtypes, state, tape
 from eager.core.interpreter import current_interpreter
 from eager.core.meta import is_meta
+from eager.core.parameter import Parameter
 from eager.core.placed import Memory, is_elsewhere, is_placed
 from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
@@ -286,8 +287,8 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if old is not None:
         copied._g = deepcopy(old, memo)
     memo[id(self)] = copied
-    if own := getattr(self, "__dict__", None):  # of an instance of a subclass
-        copied.__dict__.update(copy.deepcopy(own, memo))
+    if (own := vars(self)) and not isinstance(self, Parameter):  # whose attributes PyTorch leaves behind
+        vars(copied).update(copy.deepcopy(own, memo))
     return copied
 
 
@@ -321,7 +322,7 @@ def reduced(self: Tensor) -> tuple[Any, ...]:
     if is_sparse(self):
         data = self._d
         return sparse_again, (type(self), data.layout, data.parts, data.shape, data.coalesced)
-    own = (vars(self),) if getattr(self, "__dict__", None) else ()  # what an instance of a subclass has besides
+    own = (vars(self),) if vars(self) else ()  # the attributes that it has been given
     array = self._array()
     owner = owner_of(array)
     if not (owner.flags.c_contiguous or owner.flags.f_contiguous):

@@ -228,6 +228,7 @@ class Call:
                 state=structures_in(held),
                 sharing=self._sharing(tensors, held, memories),
                 drawn=default_generator.bits(2).tobytes(),
+                classes={label: type(t) for label, t in tensors.items()},
             )
             # last, for it calls the user's hooks again
             return dataclasses.replace(found, reached=self._reached(tensors))
@@ -398,7 +399,9 @@ _holding_slots = opener(lambda leaf: type(leaf) in (Slot, Kept))
 
 
 def _cut(tensor: Tensor) -> Tensor:
-    return tensor.data.requires_grad_(tensor.requires_grad)
+    made = tensor.data.requires_grad_(tensor.requires_grad)
+    vars(made).update(vars(tensor))
+    return made
 
 
 def _gradient_of(tensor: Tensor) -> tuple[Tensor | None, np.ndarray | None]:

@@ -59,18 +59,21 @@ class Case(Call):
         program = self.program
         if program is None or not program.effects.state:
             return {}
-        tensors: dict[int, Slot] = {}
+        slots: dict[int, Slot] = {}  # by the id of the array, which the same tensor of another class has, too
 
         def placeholder(slot: Slot) -> Any:
             if slot.index in program.result.numbers:
                 return slot
             tensor = Tensor._wrap(np.zeros(()))
-            tensors[id(tensor)] = slot
+            slots[id(tensor._d)] = slot
             return tensor
 
         leaves = {label: leaf for held in self.state_after(placeholder).values() for label, leaf in held.leaves.items()}
-        slots = {label: leaf if type(leaf) is Slot else tensors.get(id(leaf)) for label, leaf in leaves.items()}
-        return {label: slot for label, slot in slots.items() if slot is not None}
+        found = {
+            label: leaf if type(leaf) is Slot else slots.get(id(getattr(leaf, "_d", None)))
+            for label, leaf in leaves.items()
+        }
+        return {label: slot for label, slot in found.items() if slot is not None}
 
     def input_ids(self, i: Input) -> list[int]:
         """The ids of the graph's inputs that are this tensor."""

@@ -45,6 +45,7 @@ class Outcome:
     objections     of a mode that has no result of its own but judges what the program runs; None for any other
     reached        "result.0": the inputs that a gradient arrives at, if it alone is differentiated; also for "all" of
                    them. None for modes without a tape, whose gradients are zeros there
+    classes        the class of each of `values` that is a tensor; empty for modes that make arrays
     """
 
     structure: Any = None
@@ -61,6 +62,7 @@ class Outcome:
     silent: str = ""
     objections: tuple[Objected, ...] | None = None
     reached: Mapping[str, frozenset[str] | str] | None = None
+    classes: Mapping[str, type] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that has a label."""

@@ -91,13 +91,16 @@ def _is_leaf(value: Any) -> bool:
 
 
 def _places_in_arguments(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Place]:
-    """The contents of the containers among the arguments."""
+    """The contents of the containers among the arguments, and the attributes that users have given to tensors."""
     seen: set[int] = set()
 
     def visit(value: Any, path: Path) -> Iterator[Place]:
-        if id(value) in seen or isinstance(value, Tensor):
+        if id(value) in seen:
             return
         seen.add(id(value))
+        if isinstance(value, Tensor):
+            yield Inside(vars(value), "", path.attribute("__dict__"))
+            return
         inside = children(value)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             yield from (Attribute(value, name, path.attribute(name)) for name, _ in inside or ())

@@ -121,6 +121,10 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         if outcome.requires_grad[label] is not flag:
             detail = f"{outcome.requires_grad[label]}, eager has {flag}"
             yield Finding(mode.name, f"requires_grad of {label}", Verdict.BUG, detail)
+    for label in reference.classes.keys() & outcome.classes.keys():
+        given, wanted = outcome.classes[label], reference.classes[label]
+        if given is not wanted:
+            yield Finding(mode.name, f"class of {label}", Verdict.BUG, f"{given.__name__}, eager has {wanted.__name__}")
     if reference.reached is not None and outcome.reached is not None:
         for label, inputs in reference.reached.items():
             if (others := outcome.reached.get(label)) != inputs:

@@ -21,6 +21,7 @@ from eager.amp.settings import (
 )
 from eager.core import dtypes
 from eager.core.autocast import AutocastState, autocast_state, set_autocast_state
+from eager.core.shown import ShownObject
 from eager.core.tensor import Tensor
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
@@ -37,7 +38,7 @@ NO_CUDA = "CUDA is not available or torch_xla is imported. Disabling autocast."
 NOT_A_NAME = "Expected `device_type` of type `str`, got: `{kind}`"
 
 
-class autocast:
+class autocast(ShownObject):
     """Context and decorator: products are computed in 16 bits, what needs more in float32. As `torch.autocast`.
 
     device_type    tensors here are those of "cpu"; "cuda" warns and does nothing, as in a build without CUDA

@@ -12,6 +12,7 @@ from typing import Any
 from eager.core import dtypes
 from eager.core.devices import CPU
 from eager.core.grad_mode import no_grad
+from eager.core.shown import ShownObject
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.creation import full
@@ -50,7 +51,7 @@ def _number(value: float) -> Tensor:
     return full((), value, dtype=dtypes.float32)
 
 
-class GradScaler:
+class GradScaler(ShownObject):
     """Scales losses, unscales gradients, and skips steps whose gradients are not finite. As `torch.amp.GradScaler`.
 
     device           "cpu"; "cuda" warns and disables the scaler, as in a build without CUDA

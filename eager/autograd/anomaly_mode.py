@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from eager.core.shown import ShownObject
 from eager.core.state import Closing, anomaly
 
 WARNING = (
@@ -27,7 +28,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     return anomaly.check_nan
 
 
-class set_detect_anomaly:
+class set_detect_anomaly(ShownObject):
     """Turn anomaly mode on or off; as a context, restore it at the end. As `torch.autograd.set_detect_anomaly`.
 
     Beyond PyTorch, memory that was written behind autograd's back (through `.data`, or through the NumPy array behind
@@ -45,7 +46,7 @@ class set_detect_anomaly:
         _set(*self._before)
 
 
-class detect_anomaly:
+class detect_anomaly(ShownObject):
     """Context: anomaly mode is on inside. As `torch.autograd.detect_anomaly`."""
 
     def __init__(self, check_nan: bool = True):

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from eager.core.shown import ShownObject
 from eager.core.state import SAVED_HOOKS, Closing, note_write, saved_hooks
 from eager.core.tensor import Tensor
 from eager.engine import hooks, walks
@@ -41,7 +42,7 @@ def increment_version(tensor: Any) -> None:
         note_write(t._array())
 
 
-class _SavedHooks:
+class _SavedHooks(ShownObject):
     """Context: put `entry` in force for what nodes save; meanwhile the plain path runs everything."""
 
     def __init__(self, entry: Any):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from eager.autograd.profiler import profile as recording
+from eager.core.shown import ShownObject
 from eager.profiling.events import EventList
 from eager.profiling.recorder import record_function
 
@@ -90,7 +91,7 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
     return handler
 
 
-class profile:
+class profile(ShownObject):
     """Context: records what runs inside; with a `schedule`, only in some of the steps that `step()` ends.
 
     As `torch.profiler.profile`. on_trace_ready(self) is called at the end of each cycle; then the events start anew.

@@ -6,7 +6,6 @@ PyTorch's `torch.save` keeps other plain values: slices, ranges, frozen sets, Nu
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +33,6 @@ NOT_ALLOWED = (
     "code, load it with weights_only=False"
 )
 BLOCKED = "Trying to load unsupported GLOBAL {name} whose module {module} is blocked."
-ATTRIBUTES = "attributes of a tensor in the file are not kept: {names}"
 # storage type -> dtype; the name in PyTorch
 STORAGES = {
     "Double": "float64", "Float": "float32", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64",
@@ -158,23 +156,24 @@ def parameter(data: Any, grad: Any, hooks: Any, state: Any = None) -> Parameter:
     if not isinstance(data, Tensor) or type(grad) is not bool:
         raise TypeError("a parameter is made of a tensor, and True or False")
     _check_hooks(hooks)
-    _tell_of(state)
-    return Parameter(data, grad)
+    return _given(Parameter(data, grad), state)
 
 
 def of_type(function: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
-    """As `torch._tensor._rebuild_from_type_v2`: a tensor with attributes, which are none here."""
+    """As `torch._tensor._rebuild_from_type_v2`: a tensor with attributes."""
     if function not in _REBUILDS or kind not in _CLASSES or type(arguments) is not tuple:
         raise TypeError("a tensor that is made in another way")
-    _tell_of(state)
-    return function.make(*arguments)
+    return _given(function.make(*arguments), state)
 
 
-def _tell_of(state: Any) -> None:
+def _given(made: Tensor, state: Any) -> Any:
+    """`made`, with the attributes that a file has for it; they cannot take the place of what a tensor is."""
     parts = state if isinstance(state, tuple) else (state,)
-    names = [str(name)[:40] for part in parts if isinstance(part, dict) for name in part]
-    if names:
-        warnings.warn(ATTRIBUTES.format(names=", ".join(names[:10])), UserWarning, stacklevel=2)
+    for part in parts:
+        if part is not None and not (isinstance(part, dict) and all(type(name) is str for name in part)):
+            raise TypeError("attributes of a tensor that have no names")
+        vars(made).update(part or {})
+    return made
 
 
 def _encoded(text: Any, encoding: Any) -> bytes:

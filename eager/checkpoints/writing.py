@@ -75,6 +75,17 @@ def _of_tensor(x: Tensor) -> Call:
     return Call("torch._utils _rebuild_tensor_v3", (*place, x.requires_grad, OrderedDict(), kind))
 
 
+def _of_plain(x: Tensor) -> Call | Global:
+    """A tensor, with the attributes that it has been given."""
+    return _of_subclass(x) if vars(x) else _of_tensor(x)
+
+
+def _of_parameter(x: Parameter) -> Call:
+    state = (dict(vars(x)),) if vars(x) else ()
+    function = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
+    return Call(f"torch._utils {function}", (x.detach(), x.requires_grad, OrderedDict(), *state))
+
+
 _STORAGE_OF = {dtype: f"torch {name}Storage" for name, dtype in STORAGES.items()}
 # type -> what makes such a value
 REDUCED: dict[type, Callable[[Any], Call | Global]] = {
@@ -91,8 +102,8 @@ REDUCED: dict[type, Callable[[Any], Call | Global]] = {
     dtypes.dtype: lambda x: Global(f"torch {x.name}"),
     device: lambda x: Call("torch device", (x.type,) if x.index is None else (x.type, x.index)),
     np.ndarray: _of_array,
-    Parameter: lambda x: Call("torch._utils _rebuild_parameter", (x.detach(), x.requires_grad, OrderedDict())),
-    Tensor: _of_tensor,
+    Parameter: _of_parameter,
+    Tensor: _of_plain,
     Generator: lambda x: Call("torch._C Generator", (x.device,), state=(x.initial_seed(), None, x.get_state())),
 }
 _BASES = (Parameter, Tensor, Generator)  # whose subclasses here are kept as them
@@ -272,8 +283,8 @@ def _known(value: Any) -> Call | Global | None:
 def _of_subclass(x: Tensor) -> Call | Global:
     """A tensor of a user's class, with its attributes. As `torch._tensor._rebuild_from_type_v2` takes it."""
     made: Any = REDUCED[Tensor](Tensor._wrap(x._d).requires_grad_(x.requires_grad))
-    fields = getattr(x, "__dict__", {})
-    return Call("torch._tensor _rebuild_from_type_v2", (Global(made.function), type(x), made.arguments, fields))
+    kind = Global("torch Tensor") if type(x) is Tensor else type(x)
+    return Call("torch._tensor _rebuild_from_type_v2", (Global(made.function), kind, made.arguments, dict(vars(x))))
 
 
 def _is_of_subclass(value: Any) -> bool:

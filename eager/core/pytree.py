@@ -160,7 +160,9 @@ class TreeSpec:
             return "*"
         separator = ",\n" + " " * (indent + 2)
         inside = separator.join(child._text(indent + 2) for child in self._children)
-        return f"TreeSpec({self.type.__name__}, {self.context}, [{inside}])"
+        named = getattr(self.context, "__module__", None) == "torch.return_types"  # which PyTorch takes for types of C
+        kind, context = (self.context.__name__, None) if named else (self.type.__name__, self.context)
+        return f"TreeSpec({kind}, {context}, [{inside}])"
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """The nest that was taken apart, with other leaves. ValueError unless there are `num_leaves`."""

@@ -26,6 +26,7 @@ from eager.core.stand_ins import SEALED_LEAF, SEALED_WRITE, Deferred, Sealed
 from eager.core.state import grad_enabled
 from eager.core.ufunc_writes import write
 from eager.core.views import check_unrecorded_write
+from eager.core.warned import warn_once
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rules import c_name, torch_name
 from graphc.ops.steps import REPEATED
@@ -38,6 +39,10 @@ else:
 _new = object.__new__
 
 NUMPY_OF_GRAD = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+GRAD_NUMBER = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
+    "tensor.detach() first."
+)
 NOT_IN = "Tensor.__contains__ only supports Tensor or scalar, but you passed in a {}."
 CHANGE_FLAG = "you can only change requires_grad flags of leaf variables.{hint}"
 USE_DETACH = (
@@ -64,7 +69,7 @@ LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place
 class Tensor(TensorMethods, metaclass=Overrides):
     """A multi-dimensional array of one dtype, with automatic differentiation. As `torch.Tensor`."""
 
-    __slots__ = ("__weakref__", "_d", "_g", "_n", "_v")
+    __slots__ = ("__dict__", "__weakref__", "_d", "_g", "_n", "_v")
 
     _d: Any
     _n: Any
@@ -380,6 +385,8 @@ class Tensor(TensorMethods, metaclass=Overrides):
                 what = {float: "double", int: "int64_t"}[kind]
                 raise RuntimeError(f"value cannot be converted to type {what} without overflow")
             array = array.real
+        if self._n is not None and kind is not int and grad_enabled():
+            warn_once(GRAD_NUMBER)
         return kind(array.item())
 
     def __float__(self) -> float:

@@ -16,14 +16,17 @@ from typing import Any, NamedTuple
 from eager.core.dtypes import type_name
 from eager.core.overriding import handled, local, overloaded, public_of
 from eager.core.tensor import Tensor
-from eager.functional.binding import PYTHON, binding_error
+from eager.functional.parsing import parsing_error, signatures
 
 WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
 SAID = re.compile(r"[\w.]+\(\)(:| received| takes| got| missing) ")  # PyTorch's words
-PARSED = re.compile(
-    r"([\w.<>]+)\(\)(: argument '| got an unexpected| missing \d| takes \d| takes from)"
-)  # and its name
-UNPLACED = re.compile(r"argument '(\w+)'(?= must be)")
+# public functions that PyTorch writes in Python, besides those of `torch.nn.functional`
+PYTHON = frozenset(
+    "atleast_1d atleast_2d atleast_3d backward block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist "
+    "chain_matmul dim_order eig einsum from_dlpack istft lobpcg lstsq lu matrix_rank meshgrid norm pca_lowrank "
+    "register_hook register_post_accumulate_grad_hook solve split stft storage svd_lowrank symeig tensordot "
+    "to_sparse_coo unflatten unique unique_consecutive unravel_index".split()
+)
 INSIDE = re.compile(r"[\w.<>]*<locals>\.\w+\(\)")  # the name of a function that another one has made
 # arguments that are an int or several, in all functions that have them
 INTS = frozenset("size stride kernel_size s pad padding dilation split_sizes output_size dims normalized_shape".split())
@@ -78,6 +81,14 @@ OF_CPP = frozenset(
 )  # fmt: skip
 
 
+# functions that take here what PyTorch refuses: asked before the call if that looks like it
+STRICT = frozenset(
+    "bernoulli cumulative_trapezoid flip frobenius_norm hsplit isin linalg_matrix_rank linalg_pinv linalg_svd "
+    "linalg_vander logsumexp max median min nanmedian norm_except_dim normal pinverse prod rand randn range "
+    "resize_as_ slice_inverse special_logsumexp squeeze squeeze_copy tile trapezoid trapz vsplit where".split()
+)
+
+
 class Wanted(NamedTuple):
     """What a function wants as one of its arguments."""
 
@@ -118,26 +129,17 @@ def wanted_of(function: Callable[..., Any]) -> tuple[Wanted, ...]:
 
 
 def wrong_argument(name: str, function: Callable[..., Any], values: Sequence[Any], named: Mapping[str, Any],
-                   method: bool = False) -> Exception | None:  # fmt: skip
-    """PyTorch's error for the first argument of `function`, the public `name`, that is of a wrong kind."""
+                   method: bool = False, python: bool = False, said: bool = False) -> Exception | None:  # fmt: skip
+    """PyTorch's error for the arguments of `function`, the public `name`; None if it takes them.
+
+    python: whether PyTorch writes the function in Python; said: whether the call has failed with PyTorch's words.
+    """
+    if not python and name not in PYTHON:
+        return parsing_error(name, values[method:], named, method)
+    if said and name not in OF_PYTHON:
+        return None
     wanted = wanted_of(function)
     return _first_wrong(wanted[:1] if name in OF_PYTHON else wanted, name, values, named, method)
-
-
-def _placed(text: str, function: Callable[..., Any], named: Mapping[str, Any], method: bool) -> str:
-    """An error with the position of the argument that it names, if that was given by position."""
-    found = UNPLACED.search(text)
-    if found is None or found[1] in named:
-        return text
-    parameters = list(inspect.signature(function).parameters)
-    if found[1] not in parameters:
-        return text
-    return text.replace(found[0], f"{found[0]} (position {parameters.index(found[1]) + (not method)})", 1)
-
-
-def of_python(function: Callable[..., Any], name: str) -> bool:
-    """Whether PyTorch writes a function in Python, as it does most of `torch.nn.functional`."""
-    return name in PYTHON or (function.__module__.startswith("eager.nn.functions") and function.__name__ not in OF_CPP)
 
 
 def _first_wrong(wanted: Sequence[Wanted], name: str, values: Sequence[Any], named: Mapping[str, Any],
@@ -156,29 +158,24 @@ def _first_wrong(wanted: Sequence[Wanted], name: str, values: Sequence[Any], nam
 
 
 def raise_better(error: Exception, name: str, function: Callable[..., Any], values: Sequence[Any],
-                 named: Mapping[str, Any], method: bool = False) -> Any:  # fmt: skip
-    """Raise PyTorch's error for an argument of a wrong kind, or else `error`, which the call raised.
+                 named: Mapping[str, Any], method: bool = False, python: bool = False) -> Any:  # fmt: skip
+    """Raise PyTorch's error for arguments that it does not take, or else `error`, which the call raised.
 
     If there is an object with `__torch_function__` among the arguments, what that makes of the call is returned.
     """
     if local.classes and (found := overloaded((*values, *named.values()))):
         return handled(public_of[0](name, function, method), found, values, named)
-    if name not in OF_PYTHON and not of_python(function, name):
-
-        def wrong_one(argument: str, value: Any, by_name: bool) -> Exception | None:
-            found = next((w for w in wanted_of(function) if w.argument == argument), None)
-            return None if found is None else found.error(name, value, by_name, method)
-
-        if (unbound := binding_error(name, function, values, named, method, wrong_one)) is not None:
-            raise unbound from None
-    said = isinstance(error, TypeError) and SAID.match(str(error)) is not None and name not in OF_PYTHON
-    if not said and (wrong := wrong_argument(name, function, values, named, method)) is not None:
+    said = isinstance(error, TypeError) and SAID.match(str(error)) is not None
+    if (wrong := wrong_argument(name, function, values, named, method, python, said)) is not None:
         raise wrong from None
-    if isinstance(error, TypeError) and not of_python(function, name) and (parsed := PARSED.match(str(error))):
-        raise TypeError(_placed(name + str(error)[parsed.end(1) :], function, named, method)) from None
     if isinstance(error, TypeError) and INSIDE.match(str(error)):
         raise TypeError(INSIDE.sub(f"{name}()", str(error))) from None
     raise error
+
+
+def _doubtful(values: Sequence[Any], named: Mapping[str, Any], least: int) -> bool:
+    """Whether a call may be one that PyTorch refuses, and that works here."""
+    return len(values) + len(named) < least or any(v is None or v.__class__ is str for v in values)
 
 
 def catching(name: str, function: Callable[..., Any], home: str) -> Callable[..., Any]:
@@ -188,10 +185,14 @@ def catching(name: str, function: Callable[..., Any], home: str) -> Callable[...
     """
     if not inspect.isfunction(function):
         return function
+    strict = name in STRICT
+    least = min((form.required for form in signatures(name, False)), default=0) if strict else 0
 
     @functools.wraps(function)
     def caught(*values: Any, **named: Any) -> Any:
         try:
+            if strict and _doubtful(values, named, least) and (wrong := parsing_error(name, values, named)) is not None:
+                raise wrong
             return function(*values, **named)
         except Exception as error:
             return raise_better(error, name, function, values, named)
@@ -200,22 +201,26 @@ def catching(name: str, function: Callable[..., Any], home: str) -> Callable[...
     return caught
 
 
-def checking(name: str, function: Callable[..., Any], method: bool = False) -> Callable[..., Any]:
-    """`function`, the public `name`, that says of an argument of a wrong kind what PyTorch says."""
-    if not callable(function) or isinstance(function, type) or not wanted_of(function):
+def checking(name: str, function: Callable[..., Any], method: bool = False, python: bool = False) -> Callable[..., Any]:
+    """`function`, the public `name`, that says what PyTorch says of wrong arguments; of flags before the call."""
+    if not inspect.isfunction(function):
         return function
     flags = tuple(each for each in wanted_of(function) if each.kind == "bool" and each.position is not None)
     first = min((each.position or 0 for each in flags), default=0)
+    strict = name in STRICT and not method and not python
+    least = min((form.required for form in signatures(name, False)), default=0) if strict else 0
 
     @functools.wraps(function)
     def checked(*values: Any, **named: Any) -> Any:
         if flags and (len(values) > first or named):
             wrong = _first_wrong(flags, name, values, named, method)
             if wrong is not None:
-                raise wrong_argument(name, function, values, named, method) or wrong
+                raise wrong_argument(name, function, values, named, method, python) or wrong
         try:
+            if strict and _doubtful(values, named, least) and (wrong := parsing_error(name, values, named)) is not None:
+                raise wrong
             return function(*values, **named)
         except Exception as error:
-            return raise_better(error, name, function, values, named, method)
+            return raise_better(error, name, function, values, named, method, python)
 
     return checked

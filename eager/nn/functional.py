@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eager.core.missing import explain
-from eager.functional.checking import checking
+from eager.functional.checking import OF_CPP, checking
 from eager.functional.gathering import one_hot
 from eager.functional.outputs import with_out
 from eager.nn import functions
@@ -44,7 +44,7 @@ _ASKED = (
     "native_channel_shuffle", "normalize", "one_hot", "pad", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss",
     "sigmoid", "softmin", "softsign", "tanh", "tanhshrink", "upsample", "upsample_bilinear", "upsample_nearest",
 )  # fmt: skip
-globals().update({name: checking(name, globals()[name]) for name in _ASKED})
+globals().update({name: checking(name, globals()[name], python=name not in OF_CPP) for name in _ASKED})
 # those that PyTorch declares with an `out`; `linear` has one of its own
 _OUT = ("avg_pool2d", "avg_pool3d", "gelu", "hardshrink", "logsigmoid", "softplus", "softshrink")
 globals().update({name: with_out(name, globals()[name]) for name in _OUT})

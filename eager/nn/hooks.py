@@ -43,6 +43,9 @@ class HookTable(OrderedDict[int, Callable[..., Any]]):
             self.move_to_end(handle.id, last=False)
         return handle
 
+    def __repr__(self) -> str:
+        return repr(OrderedDict(self))
+
     def functions(self) -> OrderedDict[int, Any]:
         """The hooks in a plain dict, for pickles that PyTorch reads; the same dict each time."""
         made: OrderedDict[int, Any] = self.__dict__.setdefault("_functions", OrderedDict())

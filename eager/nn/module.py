@@ -286,8 +286,9 @@ class Module(Called, Saved, Converted):
         """Set training mode, here and below. Returns the module."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
-        for module in self.modules():
-            module.training = mode
+        self.training = mode
+        for module in self.children():
+            module.train(mode)  # which a class may have overridden
         return self
 
     def eval(self) -> Self:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from eager.core.pytree import flatten
+from eager.core.shown import ShownObject
 from eager.core.tensor import Tensor
 from eager.profiling.events import EventList, FunctionEvent
 from eager.profiling.flops import counted_op, flops_of
@@ -123,7 +124,7 @@ def _callers() -> list[str]:
     return found
 
 
-class record_function:
+class record_function(ShownObject):
     """Context, or decorator: an event of the name `name` in the profile that runs; nothing while none does.
 
     As `torch.profiler.record_function`.

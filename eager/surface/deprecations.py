@@ -60,7 +60,7 @@ def offered(name: str, where: tuple[str, str], method: bool = False) -> Callable
     taking = with_other_names(name, function, method)
     if where[0] in ASKED or ".".join(where) in ASKED:
         taking = checking(name, taking, method)
-    elif not method and taking is function and where[0].startswith("functional."):
+    elif not method and taking is function:
         taking = catching(name, function, "eager")
     if name not in DEPRECATED:
         return taking

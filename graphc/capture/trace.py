@@ -232,10 +232,13 @@ def finished(
             return leaf
         leaves.append(leaf)
         slot = Slot(len(leaves) - 1)
-        if not isinstance(leaf, Asking):
+        own = getattr(leaf, "__dict__", None)
+        if not own and not isinstance(leaf, Asking):
             return slot
-        namespace = map_leaves(getattr(leaf, "__dict__", {}), numbered, path, known, opened)
-        return of_class.setdefault(id(leaf), OfClass(slot, type(leaf), namespace))
+        namespace = map_leaves(own or {}, numbered, path, known, opened)
+        return of_class.setdefault(
+            id(leaf), OfClass(slot, type(leaf) if isinstance(leaf, Asking) else Tensor, namespace)
+        )
 
     of_class: dict[int, OfClass] = {}
     known: dict[int, Any] = dict(existing)

@@ -114,8 +114,7 @@ class Tracer(Interpreter):
             shape = (first, *shape[1:])
         symbol = self.input(name, Aval(shape, tensor._dtype()), Argument(position))
         stand_in = self.wrap(symbol, tensor._n is not None, type(tensor))
-        if own := getattr(tensor, "__dict__", None):  # of an instance of a subclass
-            vars(stand_in).update(own)
+        vars(stand_in).update(vars(tensor))
         self.state.owners[id(stand_in)] = Argument(position)
         # kept, so that its id is not used again
         self.state.fresh[id(stand_in)] = self.state.stand_ins[id(tensor)] = stand_in

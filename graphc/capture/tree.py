@@ -43,7 +43,7 @@ class Kept:
 @final
 @dataclasses.dataclass
 class OfClass:
-    """Stands in a result for a tensor of a class with `__torch_function__`: the tensor, and what else it has."""
+    """Stands in a result for a tensor of a class with `__torch_function__`, or with attributes, which it has here."""
 
     tensor: Any
     cls: Any
@@ -51,10 +51,11 @@ class OfClass:
 
     def made(self, tensor: Any, namespace: dict[str, Any]) -> Any:
         """The instance, of a tensor that the program has made; what was there before is what it was."""
-        if not isinstance(tensor, Tensor) or isinstance(tensor, self.cls):
+        if not isinstance(tensor, Tensor):
             return tensor
-        made = shown_as(tensor, self.cls)
-        vars(made).update(namespace)
+        made = tensor if isinstance(tensor, self.cls) else shown_as(tensor, self.cls)
+        if not vars(made):
+            vars(made).update(namespace)
         return made
 
 

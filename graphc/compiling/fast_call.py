@@ -71,6 +71,7 @@ def fast_call(made: Specialization, call: Call) -> FastCall | None:
         elif runner.where is not None:
             return None
         head += code.arrays.argument(k, name, constant, in_place)
+        head.append(f" if {name}.__dict__: return MISS")  # attributes, which a program may be for
     same = [f"{a} is {b}" for i, a in enumerate(names) for b in names[:i]]
     if same:
         head.append(f" if {' or '.join(same)}: return MISS")

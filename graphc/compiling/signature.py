@@ -111,7 +111,7 @@ class Signatures:
         described = _Described(key, tensors, [], {})
         for i, a in enumerate(args):
             c = a.__class__
-            if (c is Tensor or c is Parameter) and (d := a._d).__class__ is not Sparse:
+            if (c is Tensor or c is Parameter) and (d := a._d).__class__ is not Sparse and not a.__dict__:
                 key += (c, d.shape, d.dtype if d.__class__ is np.ndarray else located(d), a._n is None)
                 tensors.append(a)
             else:
@@ -142,7 +142,7 @@ class Signatures:
             data = value._d
             key += (type(value), data.shape, located(data) if is_placed(value) else value._dtype(), value._n is None)
             tensors.append(value)
-            if own := getattr(value, "__dict__", None):  # of an instance of a subclass
+            if own := vars(value):
                 key.append(tuple([(name, self._told_apart(each)) for name, each in own.items()]))
         elif isinstance(value, _SCALARS):
             position = self._positions.lifted(value, where) if where and type(value) in NUMBERS else None

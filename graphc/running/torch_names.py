@@ -32,6 +32,8 @@ _ELSEWHERE = {
     "distributed.tensor": "placement_types",
     "onnx": "symbolic_helper",
     "jit": "annotations",
+    "utils.data": "_utils",
+    "utils.data._utils": "collate worker",
     "_dynamo": "utils",
     "": "_custom_ops _tensor",
 }
@@ -39,6 +41,7 @@ _OWNER = {
     "nn.modules": "nn",
     "autograd": "",
     "distributed._composable": "distributed.fsdp",
+    "utils.data._utils": "utils.data",
     "distributed.tensor": "distributed.tensor.placements",
 }
 

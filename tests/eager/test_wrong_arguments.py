@@ -19,6 +19,7 @@ SETTINGS = ("set_", "autocast", "use_", "seed", "manual_seed", "compile", "load"
 REDUCTIONS = (
     "sum mean prod amax amin max min argmax argmin all any logsumexp nansum nanmean median mode var std".split()
 )
+NO_FORM = " received an invalid combination of arguments - got "
 AT = r"( \(position [123]\))?"
 WITH_POSITION = {  # recorded from PyTorch 2.13
     "celu('a')": "celu(): argument 'input' (position 1) must be Tensor, not str",
@@ -73,10 +74,12 @@ def test_a_second_dim_is_no_keepdim(name: str) -> None:
     flag = "unbiased" if name in ("var", "std") else "keepdim"
     for call in (lambda: getattr(x, name)(0, 1), lambda: getattr(eager, name)(x, 0, 1)):
         with pytest.raises(
-            TypeError, match=rf"^{name}\(\): argument '{flag}'( \(position [23]\))? must be bool, not int$"
+            TypeError, match=rf"^{name}\(\)(: argument '{flag}'( \(position [23]\))? must be bool, not int$|{NO_FORM})"
         ):
             call()
-    with pytest.raises(TypeError, match=rf"^{name}\(\): argument 'dim'{AT} must be (int|tuple of ints), not str$"):
+    with pytest.raises(
+        TypeError, match=rf"^{name}\(\)(: argument 'dim'{AT} must be (int|tuple of ints), not str$|{NO_FORM})"
+    ):
         getattr(x, name)("rows")
     if name != "mode":
         getattr(x, name)(0, keepdim=True)

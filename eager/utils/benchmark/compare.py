@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from eager.core.shown import ShownObject
 from eager.utils.benchmark.measurement import Measurement, select_unit, trim_sigfig, unit_to_english
 
 BOLD, END = "\033[1m", "\033[0m"
@@ -107,7 +108,7 @@ class Table:
         return "\n".join([title, *text, "", f"Times are in {unit_to_english(self.unit)}s ({self.unit}).", note])
 
 
-class Compare:
+class Compare(ShownObject):
     """Measurements, shown as a table for each label. ValueError for anything else."""
 
     def __init__(self, results: Iterable[Measurement]):

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from eager.core.pytree import flatten
+from eager.core.shown import ShownObject
 from eager.core.stand_ins import Deferred
 from eager.core.tensor import Tensor
 from eager.utils.benchmark.measurement import SPREAD, Measurement, TaskSpec
@@ -73,7 +74,7 @@ def _dedented(code: str) -> str:
     return textwrap.dedent(code).removeprefix("\n").rstrip()
 
 
-class Timer:
+class Timer(ShownObject):
     """Measures `stmt`, in which `torch` and `globals` are known, after `setup`.
 
     ValueError unless `stmt` is Python in a string.

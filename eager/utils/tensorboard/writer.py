@@ -7,6 +7,7 @@ import time
 from datetime import datetime
 from typing import Any
 
+from eager.core.shown import ShownObject
 from eager.utils.tensorboard import plugins, summaries
 from eager.utils.tensorboard.hparams import hparams
 from eager.utils.tensorboard.protocol import EXTRA, FEATURE, message, module
@@ -52,7 +53,7 @@ class FileWriter:
         self.event_writer.reopen()
 
 
-class SummaryWriter:
+class SummaryWriter(ShownObject):
     """Logs the course of a training run. As `torch.utils.tensorboard.SummaryWriter`.
 
     log_dir: the folder of the run, by default "runs/" with the time, the host and `comment`. With `purge_step`, what an

@@ -1,6 +1,7 @@
 """Containers among the arguments: a function is traced with copies; what it does to them is done to the caller's.
 
-A small ndarray is such a container, which a program is for by its content.
+The attributes that users give to tensors are such a container, and so is a small ndarray, which a program is for by its
+content.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from eager.core.tensor import Tensor
 from graphc.capture.state.places import Change
 from graphc.capture.state.snapshots import refill
 from graphc.capture.tree import Kept, children, is_immutable, is_leaf, map_leaves, rebuilt
@@ -59,7 +61,10 @@ class Containers:
     def _copied(self, tree: Any, path: str, steps: tuple[Any, ...]) -> Any:
         inside = None if is_leaf(tree) else [] if is_told_by_content(tree) else children(tree)
         if inside is None:
-            return map_leaves(tree, self._stand_in, path)
+            stand_in = map_leaves(tree, self._stand_in, path)
+            if isinstance(stand_in, Tensor):  # which may be given attributes
+                self._copies[id(tree)] = _Copy(tree, stand_in, _contents(stand_in), _finder(steps), path)
+            return stand_in
         if id(tree) in self._copies:
             map_leaves(tree, self._stand_in, path)  # each tensor of it is another argument
             return self._copies[id(tree)].copy
@@ -73,16 +78,12 @@ class Containers:
             ]
             copy = rebuilt(tree, values)
         if not is_immutable(tree):
-
-            def find(given: Given) -> Any:
-                return reduce(lambda value, step: step(value), steps, given)
-
-            self._copies[id(tree)] = _Copy(tree, copy, _contents(copy), find, path)
+            self._copies[id(tree)] = _Copy(tree, copy, _contents(copy), _finder(steps), path)
         return copy
 
     def existing(self) -> dict[int, Kept]:
         """By the id of each copy: what stands for the caller's container in results."""
-        return {id(c.copy): Kept(c.find) for c in self._copies.values()}
+        return {id(c.copy): Kept(c.find) for c in self._copies.values() if not isinstance(c.copy, Tensor)}
 
     def changes(self) -> list[Change]:
         """What the function has done to the containers."""
@@ -92,6 +93,10 @@ class Containers:
             if not _same(c.copy, now, c.held):
                 found.append(Change(c.path, None, now, _put, c.find))
         return found
+
+
+def _finder(steps: tuple[Any, ...]) -> Callable[[Given], Any]:
+    return lambda given: reduce(lambda value, step: step(value), steps, given)
 
 
 def _accessors(tree: Any, inside: list[tuple[str, Any]]) -> list[Any]:
@@ -122,6 +127,8 @@ def _same(container: Any, now: list[Any], held: list[Any]) -> bool:
 
 
 def _attributes(instance: Any) -> dict[str, Any]:
+    if isinstance(instance, Tensor):
+        return vars(instance)
     fields = {f.name: getattr(instance, f.name) for f in dataclasses.fields(instance) if hasattr(instance, f.name)}
     return fields | getattr(instance, "__dict__", {})
 

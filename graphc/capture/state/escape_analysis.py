@@ -26,6 +26,7 @@ from graphc.capture.state.objects import (
     has_settings,
     hook_tables,
     is_iterator,
+    is_of_users,
     is_special,
     is_state,
     namespace,
@@ -63,7 +64,7 @@ class EscapeAnalysis(Lookup):
     def __init__(self) -> None:
         super().__init__()
         self._applied: dict[int, set[str]] = {}  # attributes of escaped objects that have been reached
-        self._scanned: tuple[int, int, bool] | None = None  # what was loose at the last look at all of them
+        self._scanned: tuple[object, ...] | None = None  # what was loose at the last look at all of them
         self._elements = 0
         self._modules = False  # whether one has been met
         self.caches: list[Any] = []  # functions under functools.lru_cache
@@ -234,7 +235,7 @@ class EscapeAnalysis(Lookup):
 
     def _apply_loose(self) -> bool:
         """Reach the attributes of escaped objects that the code names. Whether there was anything new."""
-        known = (len(self._loose), len(self._probed), self._reflective)
+        known = (len(self._loose), len(self._probed), len(self._stored), self._reflective)
         if known == self._scanned:
             return False
         self._scanned = known
@@ -244,6 +245,10 @@ class EscapeAnalysis(Lookup):
 
     def _reach_named(self, value: Any, path: Path) -> None:
         done = self._applied.setdefault(id(value), set())
+        if isinstance(value, Tensor):
+            for name in self._stored:
+                if is_of_users(value, name, stored=True):
+                    self._entry(vars(value), name, path.attribute(name), guarded=False)
         for name in sorted(self._named(value) - done):
             done.add(name)
             self._reach(value, name, path, probe=name in self._probed)
@@ -253,7 +258,10 @@ class EscapeAnalysis(Lookup):
                 self._place(Size, space, "", path)  # `vars` shows names that are added later, too
 
     def _named(self, value: Any) -> set[str]:
-        if isinstance(value, (Tensor, np.ndarray)) or (isinstance(value, ModuleType) and not is_user_module(value)):
+        if isinstance(value, Tensor):
+            absent = {name for name in self._probed if is_of_users(value, name)}  # and may be given later
+            return (vars(value).keys() & self._loose) | absent
+        if isinstance(value, np.ndarray) or (isinstance(value, ModuleType) and not is_user_module(value)):
             return set()
         available = set(attribute_names(value))
         if self._reflective and not isinstance(value, (FunctionType, ModuleType)):

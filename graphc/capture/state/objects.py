@@ -63,6 +63,12 @@ def has_later(mro: Iterable[type], cls: type, name: str) -> bool:
     return any(name in vars(k) for k in order[order.index(cls) + 1 :])
 
 
+def is_of_users(tensor: Any, name: str, stored: bool = False) -> bool:
+    """Whether `tensor.name` is an attribute that users have given it, or may give it; if `stored`, whether they do."""
+    kind = getattr(type(tensor), name, MISSING)
+    return kind is MISSING or name in vars(tensor) or (stored and not hasattr(type(kind), "__set__"))
+
+
 def has_item(value: Any, key: Any) -> bool:
     if is_user_class(type(value)):
         return False  # its own __getitem__ decides

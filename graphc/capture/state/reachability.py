@@ -21,7 +21,7 @@ from graphc.capture.location import line_of
 from graphc.capture.state import bytecode
 from graphc.capture.state.append_only import WRITERS
 from graphc.capture.state.escape_analysis import EscapeAnalysis
-from graphc.capture.state.objects import has_item
+from graphc.capture.state.objects import has_item, is_of_users
 from graphc.capture.state.owners import is_installed, is_user_class, is_user_code
 from graphc.capture.state.places import Attribute, Cell, ClassOf, DictItem, Inside, Path, RequiresGrad
 from graphc.capture.state.settings import SETTINGS
@@ -209,7 +209,7 @@ class Reachability(EscapeAnalysis):
             value = sys.modules.get(name) or sys.modules.get(f"{package}.{name}", MISSING)
             self._escape_later(sys.modules.get(name.partition(".")[0], MISSING), path)
         else:
-            self._take_loose(steps)
+            self._take_loose(steps, chain.stored)
             return
         if guarded:
             self._follow(value, steps, path, chain.stored, (line_of(code, place) for place in places))
@@ -223,13 +223,17 @@ class Reachability(EscapeAnalysis):
             guarded = not (stored and last)
             if isinstance(value, Tensor):
                 self._tensor_asked(value, step.key, path)
+                if step.kind == bytecode.ATTRIBUTE and is_of_users(value, step.key, not guarded):
+                    path = path.attribute(step.key)
+                    value = self._entry(vars(value), step.key, path, guarded)
+                    continue
             if value is MISSING or isinstance(value, (Tensor, *SCALARS)):
-                self._take_loose(steps[i:])
+                self._take_loose(steps[i:], stored)
                 return
             if step.kind == bytecode.ITEM:
                 if not has_item(value, step.key):
                     self._escape_later(value, path)
-                    self._take_loose(steps[i:])
+                    self._take_loose(steps[i:], stored)
                     return
                 path = path.item(step.key)
                 value = self._entry(value, step.key, path, guarded)
@@ -240,7 +244,7 @@ class Reachability(EscapeAnalysis):
                     self._place(Inside, value, "", path, guarded=bounded and step.key.endswith("left"))
                     return
                 self._escape_later(value, path)
-                self._take_loose(steps[i:])
+                self._take_loose(steps[i:], stored)
                 return
             else:
                 owner = value

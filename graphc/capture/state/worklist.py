@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ class Worklist:
         self._escaped: dict[int, tuple[Any, Path]] = {}
         self._loose: set[str] = set()  # attributes that the code takes from values that are not known
         self._probed: set[str] = set()  # those of them that it asks for, so that it matters that they are missing
+        self._stored: set[str] = set()  # attributes that the code gives to values that are not known
         self._reflective = False  # whether it reads attributes that it does not name
         self._noted: set[int] = set()  # functions and iterators in `impure`
 
@@ -67,8 +68,10 @@ class Worklist:
     def _entry(self, owner: Any, key: Any, path: Path, guarded: bool = True) -> Any:
         return self._place(DictItem, owner, key, path, guarded).before
 
-    def _take_loose(self, steps: Iterable[bytecode.Step]) -> None:
+    def _take_loose(self, steps: Sequence[bytecode.Step], stored: bool) -> None:
         self._loose.update(step.key for step in steps if step.kind == bytecode.ATTRIBUTE)
+        if stored and steps and steps[-1].kind == bytecode.ATTRIBUTE:
+            self._stored.add(steps[-1].key)
 
     def _note_impure(self, value: Any, path: Path, where: Iterable[str]) -> None:
         if id(value) in self._noted:
