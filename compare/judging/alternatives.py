@@ -21,7 +21,9 @@ from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel
 from graphc.passes import optimize
 
-FLUSHED = "XLA flushes denormal numbers to zero, multiplies inf and nan with padding, and gives nan other bits"
+FLUSHED = (
+    "XLA flushes denormal numbers to zero, multiplies inf and nan with padding or does not, and gives nan other bits"
+)
 SIMPLIFIED = "XLA's algebraic simplifier changes it: 0 * nan becomes 0, and the like"
 FLIPPED = "agrees once XLA decides where rounding does: '{op}'{where}"
 CHOSEN = "agrees once the free signs, phases and orders are XLA's"

@@ -24,11 +24,12 @@ class Rounding:
     """Random relative errors of the size that a backend may make at each node of `graph` (Monte-Carlo arithmetic).
 
     The graph that is run is in float64; `graph` has the dtypes, and so the rounding errors, of the program itself.
-    `flushed` is the share of denormal numbers that become zero; and of the sums of products that an inf or nan reaches
-    only through padding, the share that become nan. If it is not 0, the bits of nan are random, too; if it
-    is 1, there are no other errors, which would turn a 0 that is divided by into something else. `acted` is not empty
-    once any of this has changed a number. `together` is not 0 if all elements of an array have the same error, and its
-    sign is that of the errors. Exact results, of operands without errors, have none: small integers stay what they are.
+    `flushed` is the share of denormal numbers that become zero; and of the products, and sums of them, that an inf
+    or nan reaches only through padding and other zeros that ops lay around parts, the share that become nan. If it
+    is not 0, the bits of nan are random, too; if it is 1, there are no other errors, which would turn a 0 that is
+    divided by into something else. `acted` is not empty once any of this has changed a number. `together` is not 0
+    if all elements of an array have the same error, and its sign is that of the errors. Exact results, of operands
+    without errors, have none: small integers stay what they are.
     Quotients by what the errors have moved by half are nan, for every other seed, if `exact` has the values of the run
     without errors: they may be anything, also where the run without errors has nan.
     """
@@ -48,6 +49,7 @@ class Rounding:
         self._exact = None if seed % 2 else exact
         self.acted: list[str] = []
         self._sound = set(graph.inputs)  # nodes without errors
+        self._laid: dict[int, np.ndarray] = {}  # by node: which elements are zeros that ops lay around parts
         self._given_sound = False  # whether the operands of the node that is run are such
 
     def inside(self, node: Node, k: int) -> Rounding:
@@ -93,8 +95,10 @@ class Rounding:
     def _flushed_result(self, node: Node, value: np.ndarray, operands: list[np.ndarray], dtype: np.dtype) -> np.ndarray:
         if not self._flushed:
             return value
-        if node.op.traits & Trait.PADS and not all(np.isfinite(a).all() for a in operands):
+        pads = node.op.traits & Trait.PADS or (node.op.bilinear and not self._laid.keys().isdisjoint(node.inputs))
+        if pads and not all(np.isfinite(a).all() for a in operands):
             value = self._padded(node, value, operands)
+        self._lay(node, value, operands)
         if node.op.traits & Trait.CONTRACTS and is_floating(value.dtype) and (value == 0).any():
             value = self._begun(node, value, operands)
         return self._flush(value, dtype)
@@ -110,7 +114,7 @@ class Rounding:
     def _padded(self, node: Node, value: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
         """A sum of products, some of them with padding: what is not finite may or may not be multiplied with that."""
         odd = [~np.isfinite(a) for a in operands]
-        ones = [np.ones(a.shape) for a in operands]
+        ones = [self._elements(id, a) for id, a in zip(node.inputs, operands, strict=True)]
         zeroed = run_kernel(node.op, [np.where(o, 0, a) for o, a in zip(odd, operands, strict=True)], node.params)
         reached = np.zeros(value.shape, bool)  # by what is not finite, multiplied with an element
         for k, o in enumerate(odd):
@@ -119,6 +123,25 @@ class Rounding:
         share = 0.0 if self._together else self._flushed  # many places alike are rare where each is drawn by itself
         spread = np.where(self._rng.random(value.shape) < share, np.nan, zeroed)
         return value if reached.all() else self._acting(np.where(reached, value, spread), value)
+
+    def _elements(self, id: int, value: np.ndarray) -> np.ndarray:
+        """1 where the value of a node is an element of something, 0 where it is a zero laid around that."""
+        return np.ones(value.shape) if id not in self._laid else np.where(self._laid[id], 0.0, 1.0)
+
+    def _lay(self, node: Node, value: np.ndarray, operands: list[np.ndarray]) -> None:
+        """Note which elements of the value of a node are zeros laid around a part."""
+        known = not self._laid.keys().isdisjoint(node.inputs)
+        if not operands or not (known or node.op.moves) or not is_inexact(value.dtype) or (value != 0).all():
+            return
+        weights = [self._elements(id, a) for id, a in zip(node.inputs, operands, strict=True)]
+        if node.op.pointwise and not node.op.bilinear:
+            mask = np.logical_and.reduce(np.broadcast_arrays(*[w == 0 for w in weights]))
+        elif node.op.bilinear or (node.op.traits & Trait.LINEAR and len(operands) == 1):
+            mask = run_kernel(node.op, weights, node.params) == 0
+        else:
+            return
+        if (mask := mask & (value == 0)).any():
+            self._laid[node.id] = mask
 
     def _acting(self, changed: np.ndarray, value: np.ndarray) -> np.ndarray:
         self.acted.append("flushed")

@@ -213,6 +213,9 @@ class Placed(StandIn):
     def strides(self, tensor: Any) -> tuple[int, ...] | None:
         return self.stride
 
+    def storage_offset(self, tensor: Any) -> int:
+        return self.offset
+
 
 def _rebuilt(
     memory: Memory, where: device, steps: Any, stride: Strides, offset: int, dims: Dims | None

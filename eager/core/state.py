@@ -126,6 +126,12 @@ def storage_of(array: np.ndarray) -> Any:
     return array
 
 
+def at_offset(whole: np.ndarray, array: np.ndarray, offset: int) -> np.ndarray:
+    """The array that lies like `array`, so many bytes from the first of the memory of `whole`."""
+    flat = whole if whole.flags.c_contiguous else whole.T
+    return np.ndarray(array.shape, array.dtype, flat, offset, array.strides)
+
+
 class _Memory:
     """The memory of an array under another owner."""
 
@@ -137,13 +143,12 @@ class _Memory:
 def separate(array: np.ndarray) -> np.ndarray:
     """The same memory as an array whose in-place writes are counted apart.
 
-    An expanded tensor, or a part of one, is read-only, and what it shows is not: so it stays.
+    It stays as writeable as it is: an expanded tensor is not, and what it shows is.
     """
-    owner, shown = storage_of(array), array
-    if not array.flags.writeable and isinstance(owner, np.ndarray) and owner.flags.writeable:
-        shown = array.view()
-        shown.flags.writeable = True
-    apart = np.asarray(_Memory(shown)).view(array.dtype)
+    owner = storage_of(array)
+    whole = np.asarray(_Memory(owner)).view(owner.dtype)
+    offset = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    apart = whole if array is owner else at_offset(whole, array, offset)
     apart.flags.writeable = array.flags.writeable
     return apart
 

@@ -17,7 +17,6 @@ from eager.engine.dispatch import record
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional.arguments import axis_of, shape_of, sizes_of
-from graphc.errors import BYTES_ARE_NOT_CAPTURED, CaptureError
 from graphc.ops.movement import inverse_permutation
 from graphc.ops.rules import torch_name
 from graphc.ops.spec import OPS
@@ -81,8 +80,8 @@ def _with_new_dims(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int,
 
 def storage_offset(self: Tensor) -> int:
     """Where the first element lies in the memory, in elements. As `torch.Tensor.storage_offset`."""
-    if is_placed(self):
-        return self._d.offset
+    if self._d.__class__ is not np.ndarray and (known := self._d.storage_offset(self)) is not None:
+        return known
     array = self._array()
     return (_address(array) - _address(storage_of(array))) // array.itemsize
 
@@ -203,51 +202,44 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     traced = not (on_arrays(self) or is_placed(self))
-    steps = row_major(tuple(shape)) if traced else stride(self)
-    geometry: Any = (size,), (1,)  # a 0-d tensor has no place for a count of slices
+    steps = stride(self)
+    sizes, strides = (size,), (1,)  # a 0-d tensor has no place for a count of slices
     if shape:
         count = (length - size) // step + 1
-        geometry = (
-            (*shape[:axis], count, *shape[axis + 1 :], size),
-            (*steps[:axis], steps[axis] * step, *steps[axis + 1 :], steps[axis]),
-        )
+        sizes = (*shape[:axis], count, *shape[axis + 1 :], size)
+        strides = (*steps[:axis], steps[axis] * step, *steps[axis + 1 :], steps[axis])
     if traced:
-        return E.as_strided(self, size=geometry[0], stride=geometry[1], offset=0, layout=None)
-    sizes, strides = geometry
+        return E.as_strided(self, **window(tuple(shape), steps, sizes, strides, 0))
     return named(strided_view(self, sizes, strides, 0), "UnfoldBackward0")
 
 
 def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
     """The same bytes as elements of `dtype`, a view. RuntimeError if they do not make whole elements."""
-    if not current_interpreter().immediate or is_placed(self):
-        return _traced_view(self, dtype.numpy)
-    array, wanted = self._array(), dtype.numpy
-    have, want = array.itemsize, wanted.itemsize
-    if array.dtype == wanted:
-        return E.reshape(self, shape=array.shape)
-    names = torch_name(array.dtype), torch_name(wanted)
-    sizes = f"to view {names[0]} as {names[1]} (different element sizes), but got"
-    if have != want and not array.ndim:
-        raise RuntimeError(f"self.dim() cannot be 0 to view {names[0]} as {names[1]} (different element sizes)")
-    if have != want and array.strides[-1] != have:
-        raise RuntimeError(f"self.stride(-1) must be 1 {sizes} {array.strides[-1] // have}")
-    if have < want:
-        ratio = want // have
-        if array.shape[-1] % ratio:
-            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {sizes} {array.shape[-1]}")
-        for axis, step in enumerate(array.strides[:-1]):
-            if step % want:
-                raise RuntimeError(f"self.stride({axis}) must be divisible by {ratio} {sizes} {step // have}")
-    result = Tensor._wrap(array.view(wanted))
+    have, want = self._dtype(), dtype.numpy
+    shape = tuple(self._d.shape)
+    if have == want:
+        return E.reshape(self, shape=shape)
+    if have.itemsize != want.itemsize:
+        _check_items(shape, stride(self), have, want)
+    if not current_interpreter().immediate or not on_arrays(self):
+        return E.bitcast(self, dtype=want)
+    result = Tensor._wrap(self._array().view(want))
     note_view(result, self)
     return result
 
 
-def _traced_view(self: Tensor, dtype: np.dtype) -> Tensor:
-    """`view_dtype` under a trace, where memory is elements: those of another size only of what lies plainly."""
-    have = self._dtype()
-    if have == dtype:
-        return E.reshape(self, shape=tuple(self._d.shape))
-    if have.itemsize != dtype.itemsize and not self.is_contiguous():
-        raise CaptureError(BYTES_ARE_NOT_CAPTURED.format(what="view(dtype) of a tensor that is not contiguous"))
-    return E.bitcast(self, dtype=dtype)
+def _check_items(shape: tuple[int, ...], steps: tuple[int, ...], have: np.dtype, want: np.dtype) -> None:
+    """RuntimeError unless elements side by side make whole ones of another size."""
+    names = torch_name(have), torch_name(want)
+    sizes = f"to view {names[0]} as {names[1]} (different element sizes), but got"
+    if not shape:
+        raise RuntimeError(f"self.dim() cannot be 0 to view {names[0]} as {names[1]} (different element sizes)")
+    if steps[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {sizes} {steps[-1]}")
+    ratio = want.itemsize // have.itemsize
+    if ratio:
+        if shape[-1] % ratio:
+            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {sizes} {shape[-1]}")
+        for axis, step in enumerate(steps[:-1]):
+            if step % ratio:
+                raise RuntimeError(f"self.stride({axis}) must be divisible by {ratio} {sizes} {step}")

@@ -19,7 +19,7 @@ import numpy as np
 from eager.core.interpreter import interpreting
 from eager.core.state import storage_of
 from eager.core.tensor import Tensor
-from eager.functional.strides import check_within, plain_window, window
+from eager.functional.strides import check_within, plain_window, storage_offset, window
 from eager.storage import is_plain
 from graphc import errors
 from graphc.capture.display_only import is_only_shown
@@ -121,6 +121,29 @@ class Concretization:
             place = self._tracer.place_of(tensor, symbol)
         strides = self._tracer.layouts.of(symbol.id) if place is None else place.strides
         return row_major(tuple(tensor._d.shape)) if strides is None else strides
+
+    def storage_offset(self, tensor: Tensor) -> int:
+        """The place of the first element of a traced tensor in its memory, in elements."""
+        place = self._tracer.place_of(tensor, self._tracer.read(tensor))
+        if place.offset is None or has_dim(tensor._d.shape):
+            raise self.unknown(tensor, errors.UNKNOWN_MEMORY, "storage_offset")
+        origin = None if place.memory.replaces else place.memory.origin
+        if origin is None or isinstance(origin, MemoryOf):
+            return place.offset
+        given = self._state.given(origin)
+        if given._d.__class__ is Symbol and self._state.outer is not None:
+            own = self._state.outer.concretization.storage_offset(given)
+        else:
+            own = storage_offset(given)
+            self._guard_memory(origin, given, storage_offset, own)
+        return own * given._dtype().itemsize // tensor._dtype().itemsize + place.offset
+
+    def _guard_memory(self, owner: Owner, given: Tensor, getter: Callable[[Tensor], Any], value: Any) -> None:
+        """The program is right only while `getter`, of the memory of an input, gives `value`."""
+        if isinstance(owner, Argument):
+            self.guard_argument(owner.position, getter, value, "how it lies in memory")
+        else:
+            self.guard(self._later(given, getter), value, self._layout_named(given))
 
     def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
         """See `eager.core.interpreter.Interpreter`."""
@@ -366,10 +389,7 @@ class Concretization:
             return place
         else:
             given = self._state.given(origin)
-            if isinstance(origin, Argument):
-                self.guard_argument(origin.position, is_plain, True, "how it lies in memory")
-            else:
-                self.guard(self._later(given, is_plain), True, self._layout_named(given))
+            self._guard_memory(origin, given, is_plain, True)
         if given._d.__class__ is Symbol and origin is not None and self._state.outer is not None:
             self._state.outer.lies_plainly(given)
         elif not is_plain(given):

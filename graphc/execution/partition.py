@@ -55,17 +55,21 @@ def with_effects(program: Program) -> Graph:
 
 
 class Joint(NamedTuple):
-    """A program and its gradients as one graph; what `partition` takes, and the late tensors of the split."""
+    """A program and its gradients as one graph; what `partition` takes, and the late tensors of the split.
+
+    read  numbers of the forward inputs that gradient rules read, before passes have changed what reads what
+    """
 
     graph: Graph
     forward_inputs: int
     wrt: tuple[int, ...]
     draws: tuple[int, ...]
     late: tuple[Tensor, ...]
+    read: frozenset[int]
 
     def split(self, again: Recomputation = USUAL) -> Split:
         """The two programs."""
-        return partition(self.graph, self.forward_inputs, self.wrt, self.draws, again)._replace(late=self.late)
+        return partition(self.graph, self.forward_inputs, self.wrt, self.draws, again, self.read)._replace(late=self.late)
 
 
 def split(program: Program, wrt: list[int], settings: Settings) -> Split:
@@ -88,9 +92,10 @@ def differentiated(program: Program, wrt: list[int], settings: Settings) -> Join
         alone = optimize(whole.replace(whole.nodes, (whole.result, ())), **settings._asdict())
         return partition(alone, len(whole.inputs), tuple(wrt))._replace(error=refused.error)
     joint = builder.graph(whole.name, (whole.result, tuple(Ref(id) for id in found.values())))
+    read = _read_by_rules(joint, len(whole.inputs))
     joint = recomputing(optimize(joint, **settings._asdict()))
     draws = tuple(k for k, source in enumerate(program.sources) if isinstance(source, Draw))
-    return Joint(joint, len(whole.inputs), tuple(found), draws, late)
+    return Joint(joint, len(whole.inputs), tuple(found), draws, late, read)
 
 
 def split_for(program: Program, wrt: list[int], settings: Settings, arrived: Collection[int], forward: Graph) -> Split:
@@ -171,7 +176,7 @@ def _pulled(
 @without_collector
 def partition(
     joint: Graph, forward_inputs: int, wrt: tuple[int, ...] = (), constant: Collection[int] = (),
-    again: Recomputation = USUAL,
+    again: Recomputation = USUAL, read: Collection[int] | None = None,
 ) -> Split:  # fmt: skip
     """Split a graph that computes results and gradients of them.
 
@@ -182,6 +187,8 @@ def partition(
     constant        numbers of forward inputs that nobody writes before backward has run: random draws, say, or, in the
                     body of a loop, all of them
     again           what may be computed twice
+    read            numbers of the forward inputs that gradient rules read; None: those that what is computed for the
+                    gradients alone reads
 
     forward takes the forward inputs and returns (*results, residuals), with the residuals as a tuple of Refs; backward
     takes the residuals, the forward inputs whose numbers are in `saved`, and the other inputs, and returns the
@@ -201,9 +208,10 @@ def partition(
     asked = {i for id in late for i in nodes[id].inputs if i not in late} | {
         r.id for r in gradients if r.id not in late
     }
-    there = {i for id in needed - first for i in nodes[id].inputs} | asked | {ours[k] for k in constant}
+    there = {i for id in needed - first for i in nodes[id].inputs} | asked
+    there = there.intersection(ours if read is None else [ours[k] for k in read]) | {ours[k] for k in constant}
     early = {id: n.inputs for id, n in nodes.items() if id not in late and (id in first or id in needed)}
-    costs = prices(nodes, early, first, {r.id for r in refs_of(result)}, there.intersection(ours), again)
+    costs = prices(nodes, early, first, {r.id for r in refs_of(result)}, there, again)
     residuals = sorted(cheapest_cut(early, costs, asked), key={id: k for k, id in enumerate(nodes)}.__getitem__)
 
     backward, residuals, saved = _backward_part(joint, forward_inputs, residuals)
@@ -237,6 +245,15 @@ def _backward_part(joint: Graph, forward_inputs: int, residuals: list[int]) -> t
     number = {id: k for k, id in enumerate(ours)}
     backward = Graph(f"{joint.name}_backward", backward_nodes, inputs, gradients, joint.history)
     return backward, taken, tuple(number[id] for id in saved)
+
+
+def _read_by_rules(joint: Graph, forward_inputs: int) -> frozenset[int]:
+    """The numbers of the forward inputs that what is computed for the gradients alone reads."""
+    result, gradients = joint.result
+    first = ancestors(joint.nodes, [r.id for r in refs_of(result)])
+    needed = ancestors(joint.nodes, [r.id for r in gradients])
+    there = {i for id in needed - first for i in joint.nodes[id].inputs} | {r.id for r in gradients}
+    return frozenset(k for k, id in enumerate(joint.inputs[:forward_inputs]) if id in there)
 
 
 def _with_items(nodes: Mapping[int, Node], first: set[int]) -> set[int]:

@@ -160,7 +160,7 @@ def shows_all(node: Node, nodes: Mapping[int, Node]) -> bool:
     whole = nodes[node.inputs[0]]
     if whole.op.several or whole.size != node.size or whole.dtype.itemsize != node.dtype.itemsize:
         return False
-    place = lens.lies(whole.shape, None, **node.params)
+    place = lens.lies(whole.aval, None, **node.params)
     return place is not None and place[0] is None
 
 

@@ -72,6 +72,9 @@ class Symbol(OperatorMixin, StandIn):
     def strides(self, tensor: Any) -> tuple[int, ...]:
         return self._reader(errors.TRACED_TO_NUMPY, "the strides").strides(tensor)
 
+    def storage_offset(self, tensor: Any) -> int:
+        return self._reader(errors.TRACED_TO_NUMPY, "the storage offset").storage_offset(tensor)
+
     def made_plain(self, tensor: Any) -> None:
         self._reader(errors.TRACED_TO_NUMPY, "the strides").made_plain(tensor)
 

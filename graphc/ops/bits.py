@@ -15,6 +15,7 @@ from graphc.ops.rounding import EXACT
 from graphc.ops.rules import torch_name
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
+from graphc.ops.strides import of_bits
 
 
 def _infer(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
@@ -48,6 +49,6 @@ def _from_bytes(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 bitcast = op(
     "bitcast", "input", params={"dtype": None}, impl=lambda xp, x, dtype: _viewed(x, dtype), numpy=_viewed,
     rule=Rule(_infer), traits=Trait.VIEW | Trait.BITS, ref=_from_bytes, label="View",
-    rounding=EXACT, lens=Lens(lambda F, whole, part, dtype: F.bitcast(part, dtype=whole.dtype)),
+    rounding=EXACT, lens=Lens(lambda F, whole, part, dtype: F.bitcast(part, dtype=whole.dtype), of_bits),
     samples=(Sample((3, 4), dtype=np.dtype(np.int16)), Sample((3, 4), dtype=INT32), Sample((3, 4), dtype=FLOAT64)),
 )  # fmt: skip

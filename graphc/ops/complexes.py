@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops import strides
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import FLOAT16, complex_of, real_of
 from graphc.ops.lens import Lens
@@ -132,11 +133,11 @@ conj = op("conj", "input", impl="conj", rule=same, traits=Trait.MOVES,
           ref=Each(lambda z: z.conjugate()), samples=(_Z, Sample((3, 4))),
           vjp=dict(input=lambda F, g: F.conj(g)))  # fmt: skip
 real = op("real", "input", impl="real", rule=Rule(_part), traits=Trait.VIEW, label="Select", samples=(_Z,),
-          rounding=EXACT, lens=Lens(lambda F, whole, part: F.complex(part, F.imag(whole))),
+          rounding=EXACT, lens=Lens(lambda F, whole, part: F.complex(part, F.imag(whole)), strides.of_real),
           ref=Each(lambda z: z.real),
           vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
 imag = op("imag", "input", impl="imag", rule=Rule(_part), traits=Trait.VIEW, label="Select", samples=(_Z,),
-          rounding=EXACT, lens=Lens(lambda F, whole, part: F.complex(F.real(whole), part)),
+          rounding=EXACT, lens=Lens(lambda F, whole, part: F.complex(F.real(whole), part), strides.of_imag),
           ref=Each(lambda z: z.imag),
           vjp=dict(input=lambda F, g, input_shape, input_dtype: _only_imaginary(
               F, g, input_shape, input_dtype)))  # fmt: skip
@@ -148,11 +149,11 @@ complex = op("complex", "real imag", impl=_joined, numpy=_join, rule=Rule(_compl
 angle = op("angle", "input", impl=_typed_angle, rule=Rule(_angle_type, "float", pointwise=False), samples=(_Z,),
            rounding=Rounding(3.0), ref=Each(_phase), vjp=dict(input=_angle_vjp))  # fmt: skip
 view_as_real = op("view_as_real", "input", impl=_pairs, numpy=_np_as_real, rule=Rule(_as_real), traits=Trait.VIEW,
-                  rounding=EXACT, lens=Lens(lambda F, whole, part: F.view_as_complex(part)),
+                  rounding=EXACT, lens=Lens(lambda F, whole, part: F.view_as_complex(part), strides.of_pairs),
                   samples=(_Z,), ref=lambda z: np.array([[[v.real, v.imag] for v in row] for row in z]),
                   vjp=dict(input=lambda F, g: F.view_as_complex(F.clone(g))))  # fmt: skip
 view_as_complex = op("view_as_complex", "input", impl=lambda xp, x: _joined(xp, x[..., 0], x[..., 1]),
                      numpy=_np_as_complex, rule=Rule(_as_complex), traits=Trait.VIEW, samples=(Sample((3, 2)),),
-                     rounding=EXACT, lens=Lens(lambda F, whole, part: F.view_as_real(part)),
+                     rounding=EXACT, lens=Lens(lambda F, whole, part: F.view_as_real(part), strides.of_joined),
                      ref=lambda x: np.array([builtins.complex(*pair) for pair in x]),
                      vjp=dict(input=lambda F, g: F.view_as_real(g)))  # fmt: skip

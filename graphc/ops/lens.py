@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from graphc.ops.aval import Aval
 from graphc.ops.strides import Place, Strides
 
 
-def _as_the_whole(shape: tuple[int, ...], strides: Strides, /, **params: Any) -> Place:
+def _as_the_whole(whole: Aval, strides: Strides, /, **params: Any) -> Place:
     return strides, 0
 
 
@@ -17,8 +18,9 @@ class Lens(NamedTuple):
 
     put      `f(F, whole, part, *operands, **params)` in the op language: the whole, once its part has become `part`;
              None if elements of the part always repeat, and are written one by one
-    lies     `f(shape, strides, **params)`: the strides of the part of a whole that lies so, and how far from the first
-             element of the whole its own is; None if that is not known. None if the part would be a copy
+    lies     `f(whole, strides, **params)`: the strides of the part of a whole (its Aval) that lies so, and how far from
+             the first element of the whole its own is, both in the part's elements; None for the latter if that is not
+             known. None if the part would be a copy
     repeats  `f(**params)`: whether elements of the part may share a place in memory
     shown_by  the op that shows the part in the eager engine, if the kernel of this one copies
     """

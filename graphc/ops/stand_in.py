@@ -60,6 +60,9 @@ class StandIn:
     def strides(self, tensor: Any) -> tuple[int, ...] | None:
         """The steps in elements along each dim; None if nobody has to know that they are not row-major."""
 
+    def storage_offset(self, tensor: Any) -> int | None:
+        """The place of the first element in memory, in elements; None if it is that of the array of the values."""
+
     def made_plain(self, tensor: Any) -> None:
         """Note that a tensor, just made, lies in row-major order."""
 

@@ -78,18 +78,13 @@ def numbers_seen(shape: Any, steps: Sequence[Step]) -> np.ndarray:
     return seen
 
 
-def strides_of_view(op: Op, params: Any, shape: tuple[int, ...], strides: Strides) -> Strides:
-    """The strides of the view that eager's kernel makes of a tensor with these. It looks at no element."""
-    x = as_strided(np.zeros(1, np.int8), shape, strides or row_major(shape))
-    return strides_of(op.kernel(x, **with_defaults(op, params)))
-
-
 def place_of_view(op: Op, params: Any, shape: tuple[int, ...], strides: Strides, dtype: np.dtype) -> Place | None:
     """How the view that `op` makes of such a tensor lies, in elements of its own dtype, from the tensor's first one on.
 
-    None if `op` copies. As `strides_of_view`, also of ops whose elements are parts of the operand's.
+    None if `op` copies. It looks at no element.
     """
-    if op.lens is not None and op.lens.lies(shape, strides, **params) is None:
+    params = with_defaults(op, params)
+    if op.lens is not None and op.lens.lies(Aval(shape, dtype), strides, **params) is None:
         return None
     if 0 in shape:
         return None, 0

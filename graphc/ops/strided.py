@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval
+from graphc.ops.dims import has_dim
 from graphc.ops.lens import Lens
 from graphc.ops.references import everywhere
 from graphc.ops.rounding import Rounding
 from graphc.ops.rules import same
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Rule, Trait, op
-from graphc.ops.strides import Strides, normal, row_major
+from graphc.ops.strides import Place, Strides, normal, row_major
 
 Layout = tuple[tuple[int, ...], int] | None
 MANY_TAPS = 64  # adding up window by window, from which each costs more than it saves
@@ -144,11 +145,9 @@ def _ref_as_strided_memory(memory, shape, layout, dtype):
     return np.array([memory.get(p, 0) for p in held.flat], dtype).reshape(shape)
 
 
-def _lies(
-    shape: tuple[int, ...], strides: Strides, size: Any, stride: Any, offset: int, layout: Layout
-) -> tuple[Strides, int] | None:
-    taken, start = _layout(layout, shape)
-    return (normal(size, stride), offset - start) if normal(shape, taken) == strides else None
+def _lies(whole: Aval, strides: Strides, size: Any, stride: Any, offset: int, layout: Layout) -> Place | None:
+    taken, start = _layout(layout, whole.shape)
+    return (normal(size, stride), offset - start) if normal(whole.shape, taken) == strides else None
 
 
 _GEOMETRIES = (
@@ -162,7 +161,7 @@ as_strided = op(
     impl="as_strided", numpy=_as_strided, rule=Rule(lambda op, avals, params: Aval(params["size"], avals[0].dtype)),
     traits=Trait.VIEW | Trait.LINEAR | Trait.MOVES, ref=_ref_as_strided,
     lens=Lens(lambda F, whole, part, **geometry: F.as_strided_scatter(whole, part, **geometry), _lies,
-              repeats=lambda stride, **_: 0 in stride),
+              repeats=lambda size, stride, **_: has_dim((*size, *stride)) or overlaps(size, stride)),
     samples=(Sample((4, 3), **_GEOMETRIES[0]), Sample((4, 3), **_GEOMETRIES[1]), Sample((4, 3), **_GEOMETRIES[2])),
     vjp=dict(input=lambda F, g, input_shape, size, stride, offset, layout: F.as_strided_add(
         g, shape=input_shape, size=size, stride=stride, offset=offset, layout=layout)),

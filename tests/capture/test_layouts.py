@@ -128,6 +128,101 @@ def test_operands_of_a_body_and_what_it_reaches(loop):
         assert torch.allclose(a, b)
 
 
+def lie(t: Any) -> tuple[Any, ...]:
+    steps = [step for n, step in zip(t.shape, t.stride(), strict=True) if n > 1]
+    return steps, t.is_contiguous(), t.storage_offset()
+
+
+VIEWS_OF_OTHER_ITEMS = {
+    "real": lambda z: z.real,
+    "imag": lambda z: z.imag,
+    "pairs": torch.view_as_real,
+    "pairs joined again": lambda z: torch.view_as_complex(torch.view_as_real(z)),
+    "bits of half the size": lambda z: z.real.unfold(-1, 1, 1).view(torch.int32),
+    "bits of twice the size": lambda z: torch.view_as_real(z).view(torch.float64),
+    "bits of a quarter": lambda z: torch.view_as_real(z).view(torch.int16),
+}
+GIVEN: dict[str, Callable[[Any], Any]] = {
+    "row-major": lambda z: z,
+    "column-major": lambda z: z.mT,
+    "with gaps": lambda z: z[1:, ::2],
+    "repeated": lambda z: z[0].expand(5, 4),
+}
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "windows": lambda y: y.unfold(0, 2, 2),
+    "windows of columns": lambda y: y.unfold(1, 2, 2),
+    "windows that overlap": lambda y: y.unfold(1, 2, 1)[:, ::2],
+    "view": lambda y: y.view(y.shape[0], 1, y.shape[1]),
+    "reshape": lambda y: y.mT.reshape(-1),
+    "diagonal": lambda y: y.diagonal(1),
+    "select": lambda y: y.select(1, 1),
+    "split": lambda y: y.split(2, 1)[1],
+    "unbind": lambda y: y.unbind(0)[1],
+    "slices": lambda y: y[1:, None, ::2],
+    "movedim": lambda y: y[None].movedim(0, 1),
+    "unflatten": lambda y: y.unflatten(1, (-1, 1)),
+    "data": lambda y: y[1:].data,
+    "detach": lambda y: y[1:].detach(),
+    "parts": lambda y: torch.view_as_complex(y.unflatten(1, (-1, 2))).imag,
+    "contiguous": lambda y: y.contiguous(),
+    "a row": lambda y: torch.atleast_3d(y[1]).squeeze(0),
+}
+
+
+@pytest.mark.on_numpy
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
+def test_views_of_any_memory_are_views_in_graphs(view, given):
+    def f(x):
+        seen = view(given(x))
+        if given is not GIVEN["repeated"]:
+            seen.mul_(2)
+        x.add_(1)
+        return seen * 1, x * 1, lie(seen)
+
+    def ran(run):
+        try:
+            *tensors, lies = run(torch.arange(24.0).reshape(4, 6))
+        except RuntimeError as error:
+            return str(error)
+        return [t.tolist() for t in tensors], lies
+
+    assert ran(f) == ran(graphc.compile(f))
+
+
+@pytest.mark.on_numpy
+@pytest.mark.parametrize("program", VIEWS_OF_OTHER_ITEMS.values(), ids=VIEWS_OF_OTHER_ITEMS)
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
+@pytest.mark.parametrize("outside", [True, False])
+def test_views_as_items_of_another_size_lie_as_eager_s(program, given, outside: bool):
+    z, found = torch.arange(12.0).reshape(3, 4).to(torch.complex64), []
+
+    def f(x):
+        y = program(x if outside else given(x))
+        flat = y.reshape(-1)
+        found.append([lie(t) for t in (y, y[1:], y.mT, y[..., 1:, :1])])
+        if given is not GIVEN["repeated"]:
+            y[:1] = 7  # `flat` shows it where it is a view
+        return flat * 1
+
+    def ran(run):
+        try:
+            return run(given(z.clone()) if outside else z.clone()).tolist()
+        except RuntimeError as error:  # no whole items
+            return str(error)
+
+    assert ran(f) == ran(graphc.compile(f))
+    assert found[:1] == found[1:]
+
+
+def test_another_place_in_memory_of_an_argument_is_another_program():
+    f = graphc.compile(lambda x: x[1:] + x[1:].storage_offset())
+    whole = torch.zeros(8)
+    assert [f(whole[k : k + 3])[0].item() for k in (0, 2, 2, 1)] == [1, 3, 3, 2]
+
+
 @pytest.mark.parametrize("shape", [(3, 4), (4, 3), (3, 5, 4), (4, 4, 4)])
 @pytest.mark.parametrize("offset", [0, 1, -1])
 def test_diagonals_lie_as_eagers_although_graphs_make_them_of_other_steps(shape, offset):

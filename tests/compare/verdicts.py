@@ -170,6 +170,10 @@ CASES = (
     Case("the root of one", ENVIRONMENT, lambda x: torch.sqrt(x * 1e-10), _TINY),
     Case("whether one is positive", ENVIRONMENT, lambda x: x * 1e-10 > 0, _TINY),
     Case("XLA's simplifier loses a nan", ENVIRONMENT, lambda x: (x > 0).float() * x.log(), _given([-1.0, 2.0])),
+    Case("nan meets the zeros around a part's gradient", ENVIRONMENT, lambda x: torch.acos(x)[1:2].exp(),
+         _given([3.0, 0.5, 0.2], grad=True), lambda x: torch.acos(x[1:2]).exp()),
+    Case("and a product of matrices", ENVIRONMENT, lambda x: (F.pad(x[:1], (0, 0, 0, 2)).mT @ x.log())[:, 0],
+         _given([[3.0, 0.5], [-0.2, 1.0], [1.0, 1.0]]), lambda x: (x[:1].mT @ x[:1].log())[:, 0]),
     Case("a gradient that is one", ENVIRONMENT, lambda x: (x * 1e-20).sum() * 1e-20, _floats((3,), grad=True)),
     # several results are right
     Case("eigenvectors of a general matrix", CONVENTION, lambda a: torch.linalg.eig(a), _floats((5, 5))),
@@ -225,5 +229,7 @@ CASES = (
     Case("only one raises", BUG, torch.sin, _floats((3,)), _raising),
     Case("only one returns", BUG, _raising, _floats((3,)), torch.sin),
     Case("nan for an empty mean", BUG, lambda x: x.mean(), _floats((0,)), lambda x: x.sum()),
+    Case("a nan that meets no padding and is lost", BUG, lambda x: torch.acos(x).exp(),
+         _given([3.0, 0.5], grad=True), lambda x: torch.acos(torch.where(x > 1, x.detach(), x)).exp()),
     Case("lost in padding", BUG, lambda x: F.pad(x, (1, 1)), _floats((4,)), lambda x: F.pad(x[1:], (2, 1))),
 )  # fmt: skip

@@ -112,16 +112,16 @@ def check_lens(op: Op, arrays: Arrays, params: Params, rng: np.random.Generator)
         other = evaluate(op, [rng.permutation(whole.reshape(-1)).reshape(whole.shape), *operands], params)
         shown = evaluate(op, [lens.put(F, whole, other, *operands, **params), *operands], params)
         assert np.array_equal(shown, other), f"{op.name}: does not show what its lens has put into the whole"
-    if Trait.VIEW in op.traits and Trait.MOVES in op.traits:
+    if Trait.VIEW in op.traits:
         _check_place(op, whole, params)
 
 
 def _check_place(op: Op, whole: np.ndarray, params: Params) -> None:
     for lying in (whole, np.array(whole, order="F")):
         part = evaluate(op, [lying], params)
-        found = op.lens.lies(lying.shape, strides_of(lying), **params)  # type: ignore[union-attr]
+        found = op.lens.lies(Aval(lying.shape, lying.dtype), strides_of(lying), **params)  # type: ignore[union-attr]
         if np.may_share_memory(part, lying):
-            apart = (part.ctypes.data - lying.ctypes.data) // whole.itemsize
+            apart = (part.ctypes.data - lying.ctypes.data) // part.itemsize
             assert found == (strides_of(part), apart), f"{op.name}: lies at {strides_of(part), apart}, not at {found}"
         else:  # the operand of `as_strided` lies where its parameters say
             assert found is None or not part.size or "layout" in params, f"{op.name}: the result is no view"

@@ -19,7 +19,7 @@ from graphc.capture.sources import MemoryOf, Owner
 from graphc.ir import Builder, Node, Symbol
 from graphc.ops.dims import has_dim
 from graphc.ops.interpret import with_defaults
-from graphc.ops.steps import Step, looked, may_repeat, numbers_seen, strides_of_view, whole_after
+from graphc.ops.steps import Step, looked, may_repeat, numbers_seen, place_of_view, whole_after
 from graphc.ops.strides import Strides
 
 
@@ -105,22 +105,24 @@ class Memories:
 
     def viewed(self, source: Place, operand: Symbol, result: Symbol, made: Step) -> Place | None:
         """Note that `result`, which `made` has just computed from `operand`, is a view of it; None if it is a copy."""
-        steps, strides, offset, shape, lost = list[Step](), source.strides, source.offset, operand.shape, False
+        steps, strides, offset, aval, lost = list[Step](), source.strides, source.offset, operand.aval, False
         path = self._path(operand, result)
         for node in path:
             step = Step(node.op, node.params, tuple([self._builder.symbol(i) for i in node.inputs[1:]]))
-            moved = step.lens.lies(shape, strides, **with_defaults(step.op, step.params))
+            moved = step.lens.lies(aval, strides, **with_defaults(step.op, step.params))
             if moved is None and len(path) == 1:
                 return None
             lost = lost or moved is None
             strides, apart = moved or (None, None)
-            offset = None if lost or apart is None or offset is None else offset + apart
+            offset = _further(offset, apart, aval.dtype, node.dtype)
             steps.append(step)
-            shape = node.shape
+            aval = node.aval
         if not steps:
             return source
         if lost and not has_dim(operand.shape):  # the steps of its definition copy, but it does not
-            strides = strides_of_view(made.op, made.params, operand.shape, source.strides)
+            shown_at = place_of_view(made.op, made.params, operand.shape, source.strides, operand.dtype)
+            strides, apart = shown_at or (None, None)
+            offset = _further(source.offset, apart, operand.dtype, result.dtype)
         before = source.steps if source.shown is None else source.shown
         shown = None if source.shown is None and not lost else (*before, *([made] if lost else steps))
         return self.put(result, Place(source.memory, (*source.steps, *steps), source.version, strides, shown, offset))
@@ -190,6 +192,11 @@ class Memories:
         memory.shown.clear()
         memory.symbol = whole
         memory.version += 1
+
+
+def _further(offset: int | None, apart: int | None, of: np.dtype, to: np.dtype) -> int | None:
+    """The place `apart` elements of `to` behind the place `offset`, in elements of `of`; None if one is not known."""
+    return None if offset is None or apart is None else offset * of.itemsize // to.itemsize + apart
 
 
 def repeats(shape: Sequence[Any], strides: Sequence[int]) -> bool:
