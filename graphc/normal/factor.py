@@ -24,7 +24,7 @@ class _Common(NamedTuple):
 
 
 MOST_AXES = 3  # of a sum that may be another, transposed
-MOST_FACTORS = 12  # of terms from which common ones are taken out: each try is a plan
+MOST_FACTORS = 7  # of terms from which common ones are taken out: each try is a plan
 
 
 def factored(form: Form, name: Callable[[Form], int], charge: Callable[[int], None] | None = None) -> Form:

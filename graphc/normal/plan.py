@@ -66,9 +66,9 @@ class Memory:
         self.hopes = hopes
         self._until = -math.inf
         self.made: dict[Any, tuple[Any, tuple[int, ...]]] = {}
-        self._of_atoms: dict[Atoms, list[tuple[int, _Alike, int]]] = {}  # term number, its products, a subset
+        self._of_atoms: dict[Atoms, list[tuple[_Alike, int]]] = {}  # the products of a term, a subset
         self._atoms_made: set[Atoms] = set()  # of what has been made, or was meanwhile
-        self._popular: dict[Atoms, Counter[Any]] = {}  # in how many terms each product of these atoms is
+        self._popular: dict[Atoms, Counter[Any]] = {}  # how often each product of these atoms is in terms
         self._summed = Counter[int]()  # in how many terms an atom is summed up before it is multiplied
         self._alike: dict[tuple[Any, ...], _Alike] = {}
         self.forms: dict[Any, Any] = {}
@@ -80,11 +80,11 @@ class Memory:
         self._of_atoms.clear()
         self._popular.clear()
         self._summed.clear()
-        for k, (factors, out, sizes) in enumerate(terms):
+        for factors, out, sizes in terms:
             alike = self.alike(factors, out, sizes)
             self._summed.update(_summed_alone(factors, out))
             for subset, atoms in alike.products():
-                self._of_atoms.setdefault(atoms, []).append((k, alike, subset))
+                self._of_atoms.setdefault(atoms, []).append((alike, subset))
 
     def alike(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) -> _Alike:
         """The products of subsets of the factors of a term."""
@@ -129,7 +129,7 @@ class Memory:
         return alike.key(subset)[0] if may else None
 
     def sharers(self, key: Any) -> int:
-        """In how many terms a product occurs."""
+        """How often a product occurs in terms."""
         return 1 if key is None or not self.hopes else max(self._count(key), 1)
 
     def is_shared(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) -> bool:
@@ -143,8 +143,8 @@ class Memory:
         atoms = key[0]
         known = self._popular.get(atoms)
         if known is None:
-            found = {(k, alike.key(subset)[0]) for k, alike, subset in self._of_atoms.get(atoms, ())}
-            known = self._popular[atoms] = Counter([own for _, own in found])
+            found = [alike.key(subset)[0] for alike, subset in self._of_atoms.get(atoms, ())]
+            known = self._popular[atoms] = Counter(found)
         return known[key]
 
 
@@ -319,7 +319,9 @@ class _Order:
         bit = {k: 1 << b for b, k in enumerate(self._labels)}
         self._volume = {0: 1, **{b: sizes[k] for k, b in bit.items()}}  # by sets of labels
         whole, every = sum([bit[k] for k in out]), (1 << len(factors)) - 1
-        reached = {1 << k: sum([bit[label] for label in own]) for k, own in enumerate(factors)}  # the labels of a subset
+        reached = {
+            1 << k: sum([bit[label] for label in own]) for k, own in enumerate(factors)
+        }  # the labels of a subset
         self._kept = reached.copy()
         self._cost = dict.fromkeys(reached, 0.0)
         self._part: dict[int, int] = {}  # of two, from which the product is made; 0: it is there
