@@ -16,9 +16,10 @@ class Bounds(NamedTuple):
     worth    the share of the graph's cost that a region must have to be looked at, and that its form must save
     hopeful  what a usual choice of atoms may cost at most, as a share, for others to be tried
     tries    choices of atoms for a region, beside the usual ones
-    work     units of work of the whole search, beside `PER_NODE` for each node of the graph, and `of_run` for each scalar
-             operation that it costs: a program that runs for a second may be searched for some tenths of one
+    work     units of work of the whole search, beside `PER_NODE` for each node of the graph, and `of_run`
     attempt  units of one choice of atoms, beside `PER_NODE` for each node of the region, and `of_run`
+    of_run   units for each scalar operation that a graph or a region costs: a program that runs for a second may be
+             searched for some tenths of one
     region   units of all choices for a region, beside `per_operation` for each scalar operation that it costs: where
              there is little to be saved, little is looked for
     unlikely  units of a region of which the gate expects nothing

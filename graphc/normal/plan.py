@@ -329,11 +329,11 @@ class _Order:
         self._every = every
         for subset, parts in ways:
             reached[subset] = reached[parts[0]] | reached[subset ^ parts[0]]
-            rest = 0
-            for k, own in enumerate(factors):
+            elsewhere = whole
+            for k in range(len(factors)):
                 if not subset >> k & 1:
-                    rest |= reached[1 << k]
-            self._kept[subset] = reached[subset] & (whole | rest)
+                    elsewhere |= reached[1 << k]
+            self._kept[subset] = reached[subset] & elsewhere
             key = memory.common(alike, subset)
             if key is not None and key in memory.made:
                 self._cost[subset], self._part[subset] = 0.0, 0
