@@ -266,10 +266,12 @@ def _np_einsum(*operands, equation):
         return np.einsum(equation, *operands, optimize=len(operands) > 2)
     (x, y), (a, b) = operands, terms
     left, right = ([k for k in own if k not in other] for own, other in ((a, b), (b, a)))
-    if right and out and out.index(right[0]) < min([out.find(k) for k in left], default=len(out)):
+    if not {*left, *right} <= set(out):
+        return np.einsum(equation, *operands)
+    if right and out.index(right[0]) < min([out.index(k) for k in left], default=len(out)):
         x, y, a, b, left, right = y, x, b, a, right, left  # so that the result lies as it comes
     batch, over = ([k for k in a if k in b and (k in out) == kept] for kept in (True, False))
-    if not over or not {*left, *right} <= set(out):
+    if not over:
         return np.einsum(equation, *operands)
     sizes = dict(zip(a + b, x.shape + y.shape, strict=True))
 
@@ -297,5 +299,5 @@ einsum = op(
     vjp=dict(operands=_einsum_vjp),
     samples=(Sample((3, 4), (4, 2), equation="ij,jk->ik"), Sample((3, 4), equation="ij->j"),
              Sample((2, 3), (3, 4), (4, 2), equation="ij,jk,ki->"), Sample((2, 3, 4), (2, 4, 3), equation="bij,bji->b"),
-             Sample((3,), (4,), equation="i,j->ji")),
+             Sample((3,), (4,), equation="i,j->ji"), Sample((3,), (2, 3), equation="i,ji->i")),
 )  # fmt: skip
