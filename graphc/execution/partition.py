@@ -69,7 +69,8 @@ class Joint(NamedTuple):
 
     def split(self, again: Recomputation = USUAL) -> Split:
         """The two programs."""
-        return partition(self.graph, self.forward_inputs, self.wrt, self.draws, again, self.read)._replace(late=self.late)
+        found = partition(self.graph, self.forward_inputs, self.wrt, self.draws, again, self.read)
+        return found._replace(late=self.late)
 
 
 def split(program: Program, wrt: list[int], settings: Settings) -> Split:

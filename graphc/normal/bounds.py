@@ -16,8 +16,10 @@ class Bounds(NamedTuple):
     worth    the share of the graph's cost that a region must have to be looked at, and that its form must save
     hopeful  what a usual choice of atoms may cost at most, as a share, for others to be tried
     tries    choices of atoms for a region, beside the usual ones
-    work     units of work of the whole search, beside `PER_NODE` for each node of the graph
-    attempt  units of one choice of atoms, beside `PER_NODE` for each node of the region
+    work     units of work of the whole search, beside `PER_NODE` for each node of the graph, and `of_run`
+    attempt  units of one choice of atoms, beside `PER_NODE` for each node of the region, and `of_run`
+    of_run   units for each scalar operation that a graph or a region costs: a program that runs for a second may be
+             searched for some tenths of one
     region   units of all choices for a region, beside `per_operation` for each scalar operation that it costs: where
              there is little to be saved, little is looked for
     unlikely  units of a region of which the gate expects nothing
@@ -32,6 +34,7 @@ class Bounds(NamedTuple):
     region: int = 60_000
     per_operation: float = 2.0
     unlikely: int = 15_000
+    of_run: float = 5e-5
 
 
 # units of work, each some 0.3 us of a processor of 2021: a pair of subsets of factors that is compared, and

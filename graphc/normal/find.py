@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from graphc.ir import Graph, Node
-from graphc.normal.gate import adds_up
+from graphc.normal.gate import adds_up, multiplies
 from graphc.normal.lift import is_lifted
 
 MOST_NODES = 200  # of a region
@@ -55,20 +55,34 @@ def regions_of(graph: Graph, users: Mapping[int, list[int]], seeds: Set[int]) ->
 
 
 def _join_sharers(nodes: Mapping[int, Node], group: dict[int, int], leader: Callable[[int], int]) -> None:
-    """Unite groups that add up products of the same arrays: what one computes, x'A in x'Ax, the other may need."""
+    """Unite groups that add up products of the same arrays: what one computes, x'A in x'Ax, the other may need.
+
+    (D B) A and B A meet in the product B A, which the first may have as well.
+    """
     first: dict[frozenset[int], int] = {}
     pairs: list[tuple[int, int]] = []
     for id in group:
         if adds_up(nodes[id]):
-            read = frozenset([_array_of(i, nodes) for i in nodes[id].inputs])
-            if leader(first.setdefault(read, id)) != leader(id):
-                pairs.append((first[read], id))
+            arrays = [_array_of(i, nodes) for i in nodes[id].inputs]
+            for read in (frozenset(arrays), *_inner_pairs(arrays, group, nodes)):
+                if leader(first.setdefault(read, id)) != leader(id):
+                    pairs.append((first[read], id))
     sizes = Counter([leader(id) for id in group]) if pairs else Counter[int]()
     for a, b in pairs:
         a, b = leader(a), leader(b)
         if a != b and sizes[a] + sizes[b] <= MOST_NODES:
             group[a] = b
             sizes[b] += sizes[a]
+
+
+def _inner_pairs(arrays: Sequence[int], group: Collection[int], nodes: Mapping[int, Node]) -> list[frozenset[int]]:
+    """What a product of two multiplies in another order, where one of them is a product itself."""
+    if len(arrays) != 2:
+        return []
+    ends = [
+        [_array_of(i, nodes) for i in nodes[a].inputs] if a in group and multiplies(nodes[a]) else [] for a in arrays
+    ]
+    return [frozenset([a, arrays[1 - k]]) for k, own in enumerate(ends) for a in own]
 
 
 def _array_of(id: int, nodes: Mapping[int, Node]) -> int:

@@ -47,15 +47,15 @@ def _lifted(algebra: Algebra, node: Node, nodes: Mapping[int, Node], given: Sequ
 def _lifted_somehow(
     algebra: Algebra, node: Node, nodes: Mapping[int, Node], given: Sequence[Form], as_atom: Callable[[int], Form]
 ) -> Form:
-    """The form of a node of its operands' forms; of two sums that a matrix product
-    multiplies, which are not multiplied out, one is an atom."""
+    """The form of a node of its operands' forms; of two sums that a matrix product multiplies, which are not multiplied
+    out, one is an atom, and so are zeros, for 0 * inf is nan."""
     try:
         return _lifted(algebra, node, nodes, given)
     except Unsolved:
         pass
     if len(given) == 2 and node.op.flops is not None:
         for k in _atoms_first(*given):
-            if any(t.factors for t in given[k].terms):
+            if any(t.factors for t in given[k].terms) or not given[k].terms:
                 single = [
                     as_atom(i) if j == k else form for j, (i, form) in enumerate(zip(node.inputs, given, strict=True))
                 ]

@@ -1,4 +1,4 @@
-"""In which order to multiply the factors of a term: subset dynamic programming over pairs.
+"""In which order to multiply the factors of a term: dynamic programming over sets of factors (`subsets.py`).
 
 The cost is that of graphc.rewrite.cost: of what is summed up, and of writing what comes out.
 """
@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, final
 from graphc.normal.affine import Unsolved
 from graphc.normal.bounds import KEY, PLAN, Exhausted
 from graphc.normal.form import Factor
+from graphc.normal.subsets import beside, connected, splits
 from graphc.rewrite.cost import PRODUCT_RATE, WRITE
 
-MOST_FACTORS = 10
-MOST_KEYED = 8  # factors of a term whose products are compared with others
+MOST_FACTORS = 16
 MOST_ORDERS = 24  # of the same atom's factors, to be compared
 
 
@@ -66,9 +66,9 @@ class Memory:
         self.hopes = hopes
         self._until = -math.inf
         self.made: dict[Any, tuple[Any, tuple[int, ...]]] = {}
-        self._of_atoms: dict[Atoms, list[tuple[int, _Alike, int]]] = {}  # term number, its products, a subset
+        self._of_atoms: dict[Atoms, list[tuple[_Alike, int]]] = {}  # the products of a term, a subset
         self._atoms_made: set[Atoms] = set()  # of what has been made, or was meanwhile
-        self._popular: dict[Atoms, Counter[Any]] = {}  # in how many terms each product of these atoms is
+        self._popular: dict[Atoms, Counter[Any]] = {}  # how often each product of these atoms is in terms
         self._summed = Counter[int]()  # in how many terms an atom is summed up before it is multiplied
         self._alike: dict[tuple[Any, ...], _Alike] = {}
         self.forms: dict[Any, Any] = {}
@@ -80,11 +80,11 @@ class Memory:
         self._of_atoms.clear()
         self._popular.clear()
         self._summed.clear()
-        for k, (factors, out, sizes) in enumerate(terms):
+        for factors, out, sizes in terms:
             alike = self.alike(factors, out, sizes)
             self._summed.update(_summed_alone(factors, out))
             for subset, atoms in alike.products():
-                self._of_atoms.setdefault(atoms, []).append((k, alike, subset))
+                self._of_atoms.setdefault(atoms, []).append((alike, subset))
 
     def alike(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) -> _Alike:
         """The products of subsets of the factors of a term."""
@@ -129,7 +129,7 @@ class Memory:
         return alike.key(subset)[0] if may else None
 
     def sharers(self, key: Any) -> int:
-        """In how many terms a product occurs."""
+        """How often a product occurs in terms."""
         return 1 if key is None or not self.hopes else max(self._count(key), 1)
 
     def is_shared(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) -> bool:
@@ -143,8 +143,8 @@ class Memory:
         atoms = key[0]
         known = self._popular.get(atoms)
         if known is None:
-            found = {(k, alike.key(subset)[0]) for k, alike, subset in self._of_atoms.get(atoms, ())}
-            known = self._popular[atoms] = Counter([own for _, own in found])
+            found = [alike.key(subset)[0] for alike, subset in self._of_atoms.get(atoms, ())]
+            known = self._popular[atoms] = Counter(found)
         return known[key]
 
 
@@ -169,7 +169,7 @@ def planned(whole: Sequence[Factor], out: frozenset[int], sizes: Sequence[int], 
     plan = _planned(whole, factors, out, sizes, memory)
     uses = Counter(itertools.chain.from_iterable(factors))
     lone = frozenset([k for k, count in uses.items() if count == 1]) - out
-    if not lone or not 1 < n <= MOST_KEYED:
+    if not lone or n < 2:
         return plan
     # what others need before these are summed up
     if not memory.is_needed(memory.alike(whole, out | lone, sizes), (1 << n) - 1):
@@ -201,7 +201,6 @@ def _planned(
                 steps.append(Step((k,), labels[k]))
                 number[k] = n + len(steps) - 1
     if n > 1:
-        memory.charge(3**n + PLAN)
         order = _Order(labels, out, sizes, memory.alike(whole, out, sizes), memory)
         cost += order.cost
         order.write(number, steps)
@@ -222,15 +221,11 @@ class _Alike:
         self._out = out
         self._known: dict[int, tuple[Any, tuple[int, ...]]] = {}
         self._sorted = sorted([(f.atom, 1 << k) for k, f in enumerate(factors)])
-        self._beside = [sum([1 << j for j, b in enumerate(self._labels) if a & b]) for a in self._labels]
         self.repeats = len({f.atom for f in factors}) < len(factors)  # whether factors may be equal
 
     def products(self) -> list[tuple[int, Atoms]]:
         """The subsets of several factors that are connected by labels, and their atoms."""
-        n = len(self._factors)
-        if n > MOST_KEYED:
-            return []
-        return [(s, self.atoms(s)) for s in range(3, 1 << n) if s & (s - 1) and self._connected(s)]
+        return [(s, self.atoms(s)) for s in connected(beside(self._labels)) or () if s & (s - 1)]
 
     def atoms(self, subset: int) -> Atoms:
         """Those of the factors of a subset, in order: products of others are others."""
@@ -293,17 +288,6 @@ class _Alike:
         flags = tuple([(self._sizes[k], k in kept) for k in names])
         return (tuple(sorted([f.atom for f in order])), tuple(key), flags), tuple([k for k in names if k in kept])
 
-    def _connected(self, subset: int) -> bool:
-        reached = new = subset & -subset
-        while new:
-            near = 0
-            while new:
-                near |= self._beside[new.bit_length() - 1]
-                new &= new - 1 if new & (new - 1) else 0
-            new = near & subset & ~reached
-            reached |= new
-        return reached == subset
-
 
 def _ranked(values: Mapping[int, Any]) -> dict[int, int]:
     """The place of each value among the different ones, in order."""
@@ -326,56 +310,58 @@ class _Order:
         alike: _Alike,
         memory: Memory,
     ):
+        ways = splits(beside(factors))
+        if ways is None:
+            raise Unsolved
+        memory.charge(PLAN + 2 * sum([len(way.parts) for way in ways]))
         self._alike = alike
-        self._count = n = len(factors)
         self._labels = [*frozenset(out).union(*factors)]
         bit = {k: 1 << b for b, k in enumerate(self._labels)}
         self._volume = {0: 1, **{b: sizes[k] for k, b in bit.items()}}  # by sets of labels
-        whole, every = sum([bit[k] for k in out]), (1 << n) - 1
-        reached = [0] * (1 << n)  # the labels of the factors of a subset
-        for k, own in enumerate(factors):
-            reached[1 << k] = sum([bit[label] for label in own])
+        whole, every = sum([bit[k] for k in out]), (1 << len(factors)) - 1
+        reached = {
+            1 << k: sum([bit[label] for label in own]) for k, own in enumerate(factors)
+        }  # the labels of a subset
         self._kept = reached.copy()
-        self._cost = [0.0] * (1 << n)
-        self._part = [0] * (1 << n)  # of two, from which the product is made; 0: it is there
+        self._cost = dict.fromkeys(reached, 0.0)
+        self._part: dict[int, int] = {}  # of two, from which the product is made; 0: it is there
         self._written: set[Any] = set()  # keys
-        keyed = n <= MOST_KEYED
-        for subset in range(1, 1 << n):
-            if subset & (subset - 1):
-                reached[subset] = reached[subset & (subset - 1)] | reached[subset & -subset]
-        for subset in range(1, 1 << n):
-            if subset & (subset - 1) == 0:
-                continue
-            self._kept[subset] = reached[subset] & (whole | reached[every ^ subset])
-            key = memory.common(alike, subset) if keyed else None
-            if key is None or key not in memory.made:
-                self._cost[subset], self._part[subset] = self._cheapest(subset)
+        self._every = every
+        for subset, parts in ways:
+            reached[subset] = reached[parts[0]] | reached[subset ^ parts[0]]
+            elsewhere = whole
+            for k in range(len(factors)):
+                if not subset >> k & 1:
+                    elsewhere |= reached[1 << k]
+            self._kept[subset] = reached[subset] & elsewhere
+            key = memory.common(alike, subset)
+            if key is not None and key in memory.made:
+                self._cost[subset], self._part[subset] = 0.0, 0
+            else:
+                self._cost[subset], self._part[subset] = self._cheapest(subset, parts)
                 self._cost[subset] /= memory.sharers(key)
 
-    def _cheapest(self, subset: int) -> tuple[float, int]:
+    def _cheapest(self, subset: int, parts: Sequence[int]) -> tuple[float, int]:
         """What the product of a subset costs, and one of its two parts."""
         cost, kept, size = self._cost, self._kept, self._size
         own = kept[subset]
         written, repeats = WRITE * size(own), self._alike.repeats
-        lowest, least, best = subset & -subset, math.inf, 0
-        part = (subset - 1) & subset
-        while part:
-            if part & lowest:
-                rest = subset ^ part
-                a, b = kept[part], kept[rest]
-                together = size(a | b)
-                if own == a | b:
-                    price = together + written
-                elif a == b:
-                    price = 2 * together + written
-                else:
-                    price = max(2 * together / PRODUCT_RATE, size(a) + size(b)) + written
-                price += cost[part]
-                if not (repeats and self._same(part, rest)):
-                    price += cost[rest]
-                if price < least or not best:
-                    least, best = price, part
-            part = (part - 1) & subset
+        least, best = math.inf, 0
+        for part in parts:
+            rest = subset ^ part
+            a, b = kept[part], kept[rest]
+            together = size(a | b)
+            if own == a | b:
+                price = together + written
+            elif a == b:
+                price = 2 * together + written
+            else:
+                price = max(2 * together / PRODUCT_RATE, size(a) + size(b)) + written
+            price += cost[part]
+            if not (repeats and self._same(part, rest)):
+                price += cost[rest]
+            if price < least or not best:
+                least, best = price, part
         return least, best
 
     def _size(self, labels: int) -> int:
@@ -389,28 +375,28 @@ class _Order:
     def _same(self, part: int, rest: int) -> bool:
         """Whether both parts of a subset are equal but for the names of labels."""
         alike = self._alike
-        if self._count > MOST_KEYED or part & (part - 1) == 0 or alike.atoms(part) != alike.atoms(rest):
+        if part & (part - 1) == 0 or alike.atoms(part) != alike.atoms(rest):
             return False
         return alike.key(part)[0] == alike.key(rest)[0]
 
     @property
     def cost(self) -> float:
         """That of all."""
-        return self._cost[-1]
+        return self._cost[self._every]
 
     def write(self, number: Sequence[int], steps: list[Step]) -> None:
         """Append the steps that make the product of all. number: of the part that each factor is."""
-        self._write((1 << self._count) - 1, number, steps)
+        self._write(self._every, number, steps)
 
     def _write(self, subset: int, number: Sequence[int], steps: list[Step]) -> int:
         if subset & (subset - 1) == 0:
             return number[subset.bit_length() - 1]
         part, kept = self._part[subset], self._kept[subset]
-        key, names = self._alike.key(subset) if self._count <= MOST_KEYED else (None, ())
+        key, names = self._alike.key(subset)
         parts: tuple[int, ...] = ()
-        if part and (key is None or key not in self._written):
+        if part and key not in self._written:
             parts = self._write(part, number, steps), self._write(subset ^ part, number, steps)
             self._written.add(key)
         labels = frozenset([k for b, k in enumerate(self._labels) if kept >> b & 1])
         steps.append(Step(parts, labels, key, names))
-        return self._count + len(steps) - 1
+        return len(number) + len(steps) - 1

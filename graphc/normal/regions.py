@@ -16,7 +16,7 @@ from graphc.normal.find import Region, regions_of
 from graphc.normal.gate import may_gain, may_start_gain
 from graphc.normal.plan import Memory
 from graphc.normal.trial import Choice, Trial, Watch
-from graphc.normal.write import Writer, costs_of, lifted_below
+from graphc.normal.write import Writer, lifted_below
 from graphc.rewrite.cost import node_cost
 
 
@@ -43,8 +43,8 @@ def rewrite_regions(
     regions = promising(graph, users)
     if not regions:
         return graph, []
-    least = bounds.worth * sum(costs_of(nodes, nodes, users).values())
     trial = Trial(graph, users, bounds, watch)
+    least = bounds.worth * trial.total
     chosen: dict[int, tuple[Region, Choice]] = {}
     found: list[Rewritten] = []
     alike: dict[Any, _Better | None] = {}  # of regions like this one

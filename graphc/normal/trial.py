@@ -39,7 +39,8 @@ class Trial:
         self.users = users
         self._builder = Builder(graph.nodes)
         self._keys = {node.key(node.inputs): id for id, node in graph.nodes.items()}
-        self._memory = Memory(bounds.work + PER_NODE * len(graph))
+        self.total = sum(costs_of(graph.nodes, graph.nodes, users).values())  # of the graph
+        self._memory = Memory(bounds.work + PER_NODE * len(graph) + bounds.of_run * self.total)
         self._narrow: dict[int, bool] = {}
 
     def best(self, region: Region, hopeful: float, likely: bool = True) -> tuple[float, Choice] | None:
@@ -81,7 +82,7 @@ class Trial:
         return found
 
     def _most(self, region: Region) -> float:
-        return self.bounds.attempt + PER_NODE * len(region.members)
+        return self.bounds.attempt + PER_NODE * len(region.members) + self.bounds.of_run * self.price(region.members)
 
     def cost(self, region: Region, choice: Choice, most: float | None = None) -> float | None:
         """What the region costs like this; None if it stays as it is, or that takes more work than `most`."""

@@ -266,7 +266,7 @@ def _np_einsum(*operands, equation):
     (x, y), (a, b) = operands, terms
     left, right = ([k for k in own if k not in other] for own, other in ((a, b), (b, a)))
     batch, over = ([k for k in a if k in b and (k in out) == kept] for kept in (True, False))
-    if not over or not {*left, *right} <= set(out):
+    if not over:
         return np.einsum(equation, *operands)
     if right and out.index(right[0]) < min(map(out.index, left), default=len(out)):
         x, y, a, b, left, right = y, x, b, a, right, left  # so that the result lies as it comes
@@ -296,5 +296,6 @@ einsum = op(
     vjp=dict(operands=_einsum_vjp),
     samples=(Sample((3, 4), (4, 2), equation="ij,jk->ik"), Sample((3, 4), equation="ij->j"),
              Sample((2, 3), (3, 4), (4, 2), equation="ij,jk,ki->"), Sample((2, 3, 4), (2, 4, 3), equation="bij,bji->b"),
-             Sample((3,), (4,), equation="i,j->ji"), Sample((3, 4), (4, 2), equation="ij,jk->ij")),
+             Sample((3,), (4,), equation="i,j->ji"), Sample((3, 4), (4, 2), equation="ij,jk->ij"),
+             Sample((3,), (2, 3), equation="i,ji->i")),
 )  # fmt: skip
