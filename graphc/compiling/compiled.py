@@ -145,18 +145,22 @@ class Compiled(Generic[P, R_co]):
         except errors.GraphError as error:
             self._shapes.refuse(call.signature, error)
             return None
-        runner = self._runner(program, call.tensors, call=call)
+        later = self._waiting is not None and self._waiting.compiles_later(call.signature, self._specializations)
+        backend = AUTO if later else ""
+        runner = self._runner(program, call.tensors, backend, call)
         seconds, environment = {"passes": time.perf_counter() - start}, family.first.environment
         made = Specialization(call.signature, program, environment, runner, family.reason(sizes), seconds, family)
-        self._let_choose(made, call.tensors)
+        self._let_choose(made, backend)
         self._put_first(made)
         return made
 
     def _runner(self, program: Program, tensors: list[Tensor], backend: str = "", call: Call | None = None) -> Runner:
         options = self._options
-        wanted = backend or ("numpy" if options.backend == AUTO else options.backend)
+        wanted = backend or options.backend
         if program.device is not None:
             wanted = "jax"
+        elif wanted == AUTO:
+            wanted = "numpy"
         if options.microbatches > 1:
             program = in_microbatches(program, options.microbatches)
         placed, shardings = None, options.shardings
@@ -169,9 +173,9 @@ class Compiled(Generic[P, R_co]):
         target = Target(options.settings, options.device, wanted, options.memory, placed, offload)
         return Runner(program, tensors, target)
 
-    def _let_choose(self, made: Specialization, tensors: list[Tensor]) -> None:
+    def _let_choose(self, made: Specialization, backend: str = "") -> None:
         """Let a new program change its backend, if it may."""
-        if self._options.backend == AUTO and made.program.device is None:
+        if (backend or self._options.backend) == AUTO and made.program.device is None:
             made.choice = Choice(made.runner, made.program, functools.partial(self._runner, backend="jax"))
 
     def _ask(self, found: Specialization, call: Call) -> None:
@@ -293,7 +297,7 @@ class Compiled(Generic[P, R_co]):
         logs.trace.info(TRACED, self.__name__, len(program.graph), *milliseconds)
         if reason:
             logs.recompiles.info("%s: program %d, because: %s", self.__name__, len(self._log) + 1, reason)
-        self._let_choose(made, call.tensors)
+        self._let_choose(made)
         self._log.append(made.reason)
         if symbolic is not None:
             self._shapes.add(call.signature, symbolic, made)

@@ -16,6 +16,7 @@ from graphc.compiling.signature import Call
 from graphc.compiling.specializations import Specializations
 
 SIZES = 8  # of first dims that get a program at once
+COMPILED = 2  # of them that XLA compiles at once; the others begin on NumPy, and are compiled when that pays
 PAYS = 10  # times what a program takes to make: so much slower than eager, by a tenth, are calls at the worst
 MOST = 256  # signatures that are waited for
 EAGERLY = "eager for {count:,} more signatures, so far: a program for each would not have paid"
@@ -49,14 +50,22 @@ class Waiting:
             return False
         spent = self._spent.get(signature)
         if spent is None:
-            kind = self._kind(signature)
-            return sum(self._kind(other) == kind for other in known.signatures) >= self._at_once
+            return self._alike(signature, known) >= self._at_once
         *_, latest = known
         cost = sum(latest.seconds.values()) + sum(latest.runner.forward.seconds.values())
         if spent < self._pays * cost:
             return True
         del self._spent[signature]
         return False
+
+    def compiles_later(self, signature: Any, known: Specializations) -> bool:
+        """Whether a program of a graph that there is already begins on NumPy."""
+        return self._alike(signature, known) >= COMPILED
+
+    def _alike(self, signature: Any, known: Specializations) -> int:
+        """How many signatures of this kind have programs."""
+        kind = self._kind(signature)
+        return sum(self._kind(other) == kind for other in known.signatures)
 
     def run(self, fn: Callable[..., Any], call: Call) -> Any:
         """The result of a call by `fn` itself."""

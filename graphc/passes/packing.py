@@ -144,7 +144,7 @@ class _Expressions:
         if ids not in known:
             known[ids] = (
                 len(set(ids)) == 1
-                or ids in equal
+                or _within(ids, equal) is not None
                 or (self.expands(ids) and all(self._is_one(o, equal, known) for o in self.operands(ids)))
             )
         return known[ids]
@@ -245,7 +245,10 @@ class _Packing:
         made = self._made.get(ids)
         if made is None:
             node = self._nodes[ids[0]]
-            if not node.shape and len(set(ids)) == 1:
+            same = _within(ids, self._same)
+            if same is not None:
+                made = self._packs[same]
+            elif not node.shape and len(set(ids)) == 1:
                 made = self._builder.symbol(ids[0])
             elif self._known.expands(ids):
                 operands = [self._all(part) for part in self._known.operands(ids)]
@@ -287,6 +290,11 @@ class _Packing:
         rest = {id: n.on(tuple([new.get(i, i) for i in n.inputs])) for id, n in builder.nodes.items()
                 if id not in first and id not in packed}  # fmt: skip
         return first | rest, new
+
+
+def _within(ids: _Ids, equal: Collection[_Ids]) -> _Ids | None:
+    """That of the sets of equal numbers in which all of `ids` are."""
+    return next((same for same in equal if set(ids) <= set(same)), None)
 
 
 def _by(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:

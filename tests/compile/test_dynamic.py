@@ -14,6 +14,9 @@ import eager.nn.functional as F
 import graphc
 from eager import nn
 from graphc import errors
+from graphc.compiling import choice
+from graphc.lowering import HostExecutable
+from graphc.lowering.machine import Machine
 from tests.compile import dynamic_programs
 from tests.compile.dynamic_programs import ONE_GRAPH, PER_SIZE, SIZES, TWO_GRAPHS
 
@@ -429,6 +432,20 @@ def test_sizes_that_take_long_get_their_programs(monkeypatch):
     for k in range(2, 13):
         assert_same(slow(torch.ones(k, 2)), compiled(torch.ones(k, 2)))
     assert len(compiled.explain().programs) == 11
+
+
+def test_the_third_size_begins_on_numpy_and_is_compiled_when_that_pays(monkeypatch):
+    compiled = graphc.compile(lambda x: torch.tanh(x).sum())
+    for k in range(2, 6):
+        assert_same(torch.tanh(torch.ones(k, 2)).sum(), compiled(torch.ones(k, 2)))
+    assert [p.backend for p in compiled.explain().programs] == ["jax", "jax", "numpy", "numpy"]
+    compiled(torch.ones(5, 2))  # the second one that is timed
+    latest = compiled._latest
+    monkeypatch.setattr(choice, "machine", lambda: Machine(0.0, 0.0, 0.0, 1.0, 0.0, 10.0, 0.0))
+    monkeypatch.setattr(choice, "seconds_of_program", lambda p, _=(): 1.0 if isinstance(p, HostExecutable) else 1e-6)
+    latest.choice.again, latest.calls = 0, 10**6  # as many as pay
+    assert_same(torch.tanh(torch.ones(5, 2)).sum(), compiled(torch.ones(5, 2)))
+    assert [p.backend for p in compiled.explain().programs] == ["jax", "jax", "numpy", "jax"]
 
 
 @pytest.mark.parametrize("options", [{"dynamic": True}, {"dynamic": False}, {"strict": True}, {"max_retraces": 20}])

@@ -153,6 +153,24 @@ def test_groups_of_parameters_with_other_rates():
     assert sorted(len(p.inputs) for p in packed.packs) == [4, 5]
 
 
+def test_parts_of_equal_numbers_are_equal():
+    """Two optimizers with one count for all: what each makes of its own counts is one number."""
+
+    def f(ps, ms, ts, gs):
+        rates = [0.1] * 4 + [0.2] * 4
+        ms, ts = [0.9 * m + g.sum(0) for m, g in zip(ms, gs, strict=True)], [t + 1 for t in ts]
+        ps = [p - r / (1 - 0.9**t) * m for p, m, t, r in zip(ps, ms, ts, rates, strict=True)]
+        return ps, ms, ts
+
+    ps, ms = ([torch.randn(3, k + 1) for k in range(8)] for _ in range(2))
+    ts, gs = [torch.tensor(3.0) for _ in range(8)], [torch.randn(2, 3, k + 1) for k in range(8)]
+    graph = optimize(graphc.trace(f, ps, ms, ts, gs))
+    values = dict(zip(graph.inputs, [t.numpy() for t in (*ps, *ms, *ts, *gs)], strict=True))
+    state = {i: k for k, i in enumerate(graph.inputs[:24])}
+    packed = same(graph, pack_state(graph, state, [], [graph.inputs[16:24]]), values)
+    assert sorted(len(p.inputs) for p in packed.packs) == [4, 4, 4, 4, 8]
+
+
 def test_what_is_read_elsewhere_is_still_there():
     """Updated parameters are read by the next layer's gradient, and state by the result."""
 
