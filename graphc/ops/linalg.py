@@ -266,7 +266,7 @@ def _np_einsum(*operands, equation):
     (x, y), (a, b) = operands, terms
     left, right = ([k for k in own if k not in other] for own, other in ((a, b), (b, a)))
     batch, over = ([k for k in a if k in b and (k in out) == kept] for kept in (True, False))
-    if not over:
+    if not over or not {*left, *right} <= set(out):
         return np.einsum(equation, *operands)
     if right and out.index(right[0]) < min(map(out.index, left), default=len(out)):
         x, y, a, b, left, right = y, x, b, a, right, left  # so that the result lies as it comes
