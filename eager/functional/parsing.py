@@ -181,8 +181,10 @@ class Signature(NamedTuple):
                 given = len(values)
                 continue
             at = "" if by_name else f" (position {given})"
-            what = type_name(value) if wrong < 0 or by_name else ""
-            what = f"not {what}" if what else f"but found element of type {type_name(value[wrong])} at pos {wrong}"
+            if wrong < 0 or by_name:
+                what = f"not {type_name(value)}"
+            else:
+                what = f"but found element of type {type_name(value[wrong])} at pos {wrong}"  # type: ignore[index]
             raise Refused(f"{self.name}(): argument '{p.name}'{at} must be {p.kind_name}, {what}")
         if used < len(named):
             raise Refused(self._unknown(named, len(values)))

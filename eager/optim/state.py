@@ -106,7 +106,7 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
 
 def like(parameter: Tensor, value: float = 0, shape: tuple[int, ...] | None = None) -> Tensor:
     """A new state tensor of the dtype of `parameter`, of its shape if none is given, and where it lies."""
-    shape = parameter._d.shape if shape is None else shape
+    shape = tuple(parameter._d.shape) if shape is None else shape
     if is_elsewhere(parameter):
         with interpreting(IMMEDIATE):
             return Tensor._wrap(filled(shape, parameter._dtype(), value, parameter._d))
