@@ -8,26 +8,21 @@ left of them is solved at the end (graphc.passes.solves). Before that, inverses 
     Q^-1 = Q^T, Q orthogonal          (P x Q)^-1 = P^-1 x Q^-1, Kronecker's product
     of blocks on the diagonal: the inverses of the blocks
     [[A, 0], [C, D]]^-1 = [[A^-1, 0], [-D^-1 C A^-1, D^-1]]          log |[[A, 0], [C, D]]| = log |A| + log |D|
-    (D + c U U^T)^-1 = D^-1 - D^-1 U C^-1 U^T D^-1          (D + c U U^T)^-1 U = D^-1 U C^-1 / c
-        C = 1 / c + U^T D^-1 U, D diagonal and positive, U with few columns
 
-The last two lose no more digits than the matrix is ill-conditioned, since both matrices on the right are positive
-definite and no worse conditioned: it is not done for U V^T. Where D is one number d, C is d / c + U^T U, which U is not
-divided for.
+Of a diagonal plus a product through few columns, see `low_rank`.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, final
+from collections.abc import Callable
+from typing import Any, final
 
 from graphc.facts.bands import extent
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ir.matrices import transposes
-from graphc.normal.form import Form, Term
 from graphc.normal.gate import adds_up
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
@@ -36,12 +31,13 @@ from graphc.ops.solving import singular_message
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.diagonals import Parts, diagonal_matrix
 from graphc.passes.kronecker import Kronecker, kronecker, product
+from graphc.passes.low_rank import LowRank
+from graphc.passes.matrices import is_one_matrix, node_of, operands, scaled, transposed
 from graphc.rewrite.rule import held_number
 
-THIN = 0.5  # columns of U for each row, at most
 NARROW = 2 / 3  # columns for each row, at most, for which two systems are solved sooner than matrices multiplied
 _SOLVE, _INV, _SLOGDET, _DET = ASKED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
-_ITEM, _MATMUL, _MUL, _NEG, _RESHAPE = (OPS[name] for name in ("item", "matmul", "mul", "neg", "reshape"))
+_ITEM, _MATMUL = OPS["item"], OPS["matmul"]
 
 
 def expand_inverses(graph: Graph) -> Graph:
@@ -49,24 +45,6 @@ def expand_inverses(graph: Graph) -> Graph:
     if not any(op in graph.ops for op in ASKED):
         return graph
     return eliminate_dead_code(_Writer(graph).written())
-
-
-class _LowRank(NamedTuple):
-    """c U U^T, by the node of U."""
-
-    factor: int
-    turned: bool  # whether it is U^T U
-    coefficient: Any
-
-
-class _Thin(NamedTuple):
-    """D + c U U^T, for D a vector or one number; the inverse of C, and what U is if it is there as it is."""
-
-    d: Symbol
-    c: float
-    u: Symbol
-    core: Symbol
-    part: _LowRank | None
 
 
 @final
@@ -84,7 +62,7 @@ class _Writer:
         self._facts = Facts(self._builder.nodes)
         self._parts = Parts(self._builder, self._facts)
         self._inverses: dict[tuple[int, bool, str], Symbol] = {}
-        self._thin: dict[int, _Thin] = {}  # by their inverses
+        self._low_rank = LowRank(self._builder, self._facts)
 
     def written(self) -> Graph:
         graph, builder = self._graph, self._builder
@@ -96,7 +74,7 @@ class _Writer:
             if node.op is _ITEM and node.inputs[0] in logs:
                 new[id] = logs[node.inputs[0]][node.params["index"]].id
             elif node.op not in ASKED:
-                found = self._pushed(inputs) if node.op is _MATMUL else None
+                found = self._low_rank.pushed(inputs) if node.op is _MATMUL else None
                 if found is None:
                     builder.copy(node, inputs)
                 else:
@@ -113,7 +91,7 @@ class _Writer:
                     if node.op is _INV:
                         found = inverse
                     else:
-                        found = self._pushed((inverse.id, inputs[1])) or inverse @ builder.symbol(inputs[1])
+                        found = self._low_rank.pushed((inverse.id, inputs[1])) or inverse @ builder.symbol(inputs[1])
                     new[id] = found.id
                     if id in self._needed:
                         self._needed.add(found.id)
@@ -131,45 +109,18 @@ class _Writer:
 
     # --- what a matrix is made of
 
-    def _node(self, x: Symbol) -> Node:
-        return self._builder.nodes[x.id]
-
-    def _operands(self, node: Node) -> list[Symbol]:
-        return [self._builder.symbol(i) for i in node.inputs]
-
-    def _transposed(self, x: Symbol) -> Symbol | None:
-        """What a node is the transpose of."""
-        node = self._node(x)
-        return self._operands(node)[0] if transposes(node) else None
-
     def _factors(self, x: Symbol) -> tuple[Symbol, Symbol] | None:
         """The square matrices whose product a node is, if nothing else reads it or both are triangles."""
-        node = self._node(x)
+        node = node_of(x)
         if node.op is not _MATMUL:
             return None
-        p, q = self._operands(node)
+        p, q = operands(x)
         if p.shape != q.shape or p.shape != x.shape:
             return None
         return (p, q) if x.id not in self._needed or (self._is_easy(p) and self._is_easy(q)) else None
 
-    def _scaled(self, x: Symbol) -> tuple[Symbol, Symbol] | None:
-        """(P, s) with P s the matrix, s one number."""
-        node = self._node(x)
-        if node.op is _NEG:
-            return self._operands(node)[0], self._builder.constant(-1, x.dtype)
-        if node.op is not _MUL:
-            return None
-        a, b = self._operands(node)
-        for matrix, number in ((a, b), (b, a)):
-            if {*number.shape} <= {1} and matrix.shape == x.shape and matrix.dtype == x.dtype == number.dtype:
-                return matrix, number if number.shape == () else self._builder.language.reshape(number, shape=())
-        return None
-
-    def _one_matrix(self, x: Symbol) -> bool:
-        return len(x.shape) == 2 and x.shape[0] > 1 and all(type(n) is int for n in x.shape)
-
     def _kronecker(self, x: Symbol) -> Kronecker | None:
-        if not self._one_matrix(x) or not is_floating(x.dtype):
+        if not is_one_matrix(x) or not is_floating(x.dtype):
             return None
         return kronecker(self._facts.product(x.id), self._builder)
 
@@ -191,7 +142,7 @@ class _Writer:
 
     def _extents(self, x: Symbol) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         """The rows from, to and columns from, to of each term of a matrix; none if nothing is known."""
-        form = self._facts.form(x.id) if self._one_matrix(x) else None
+        form = self._facts.form(x.id) if is_one_matrix(x) else None
         terms = () if form is None else form.terms
         places = [[extent(p, t.sizes) for p in t.places] for t in terms]
         return [((a, b + 1), (c, d + 1)) for (a, b), (c, d) in places]
@@ -211,70 +162,6 @@ class _Writer:
         blocks, corner = self._blocks(x), self._corner(x)
         return blocks if len(blocks) > 1 or corner is None else [(0, corner[0]), (corner[0], x.shape[0])]
 
-    def _low_rank(self, x: Symbol) -> tuple[Symbol, list[_LowRank]] | None:
-        """(d, the rest): diag(d) with d > 0, d a vector or one number, and the others."""
-        form = self._facts.form(x.id) if self._one_matrix(x) and is_floating(x.dtype) else None
-        if form is None or len(form.terms) < 2:
-            return None
-        on_diagonal = [t for t in form.terms if t.places[0] == t.places[1]]
-        others = [self._half(t, form.shape) for t in form.terms if t.places[0] != t.places[1]]
-        n = x.shape[0]
-        found = [h for h in others if h is not None]
-        if not on_diagonal or not found or len(found) < len(others):
-            return None
-        nodes = self._builder.nodes
-        if sum([nodes[h.factor].size for h in found]) > THIN * n * n:
-            return None
-        d = self._diagonal_of(Form(form.shape, tuple(on_diagonal)), x)
-        return None if d is None else (d, found)
-
-    def _half(self, t: Term, shape: tuple[int, ...]) -> _LowRank | None:
-        """A term of a form of this shape that is c U U^T, c > 0; U may be a vector."""
-        if len(t.factors) != 2 or isinstance(t.coefficient, complex) or t.coefficient <= 0:
-            return None
-        a, b = t.factors
-        row, column = t.places
-        if a.atom == b.atom and len(a.places) == 1 and {*a.places, *b.places} == {row, column}:  # of one column
-            whole = all(len(p.steps) == 1 and p.steps[0][1] == 1 and not p.offset for p in t.places)
-            n = self._builder.nodes[a.atom].size
-            return _LowRank(a.atom, False, t.coefficient) if whole and t.sizes == (n, n) == shape else None
-        if a.atom != b.atom or len(a.places) != 2 or len(t.sizes) != 3:
-            return None
-        for axis in range(2):
-            ends = {a.places[axis], b.places[axis]}
-            shared = a.places[1 - axis]
-            plain = all(len(p.steps) == 1 and p.steps[0][1] == 1 and not p.offset for p in (row, column, shared))
-            if plain and ends == {row, column} and shared == b.places[1 - axis] and shared not in ends:
-                node = self._builder.nodes[a.atom]
-                wanted = (t.sizes[row.labels[0]], t.sizes[shared.labels[0]])
-                if (node.shape if axis == 0 else node.shape[::-1]) == wanted:
-                    return _LowRank(a.atom, axis == 1, t.coefficient)
-        return None
-
-    def _diagonal_of(self, form: Form, x: Symbol) -> Symbol | None:
-        """The diagonal of a diagonal form that is positive: numbers, and nonnegative scalars or vectors with them. One
-        number, of shape (), where all elements are the same."""
-        builder = self._builder
-        total: Symbol | None = None
-        # a scalar that is 0 leaves a matrix of low rank, which is singular; a vector with a 0 may leave a regular one
-        plain = any(not t.factors for t in form.terms)
-        if not plain and any(f.places for t in form.terms for f in t.factors):
-            return None
-        for t in form.terms:
-            if isinstance(t.coefficient, complex) or t.coefficient < 0 or t.sizes != form.shape[:1]:
-                return None
-            part = builder.constant(float(t.coefficient), x.dtype)
-            for f in t.factors:
-                given = builder.symbol(f.atom)
-                squared = t.factors.count(f) == 2
-                if not squared and not self._facts.nonnegative(f.atom):
-                    return None
-                if f.places and (given.shape != form.shape[:1] or f.places != t.places[:1]):
-                    return None
-                part = part * given
-            total = part if total is None else total + part
-        return total
-
     # --- inverses
 
     def _inverse(self, x: Symbol, checked: bool, asked: str) -> Symbol:
@@ -285,7 +172,7 @@ class _Writer:
 
     def _is_easy(self, x: Symbol) -> bool:
         """Whether a system with a matrix is solved by substitution, or by a product."""
-        return self._node(x).op is _INV or (self._one_matrix(x) and min(self._facts.band(x.id)) <= 0)
+        return node_of(x).op is _INV or (is_one_matrix(x) and min(self._facts.band(x.id)) <= 0)
 
     def _regular(self, x: Symbol, condition: Symbol, checked: bool, asked: str) -> Symbol:
         F = self._builder.language
@@ -298,21 +185,21 @@ class _Writer:
     def _inverted(self, x: Symbol, checked: bool, asked: str) -> Symbol:
         F = self._builder.language
         inverse = functools.partial(self._inverse, checked=checked, asked=asked)
-        below = self._transposed(x)
+        below = transposed(x)
         if below is not None:
             found = inverse(below)
-            return found if found.id in self._thin else swap_last(F, found)
-        node = self._node(x)
+            return found if found in self._low_rank else swap_last(F, found)
+        node = node_of(x)
         if node.op is _INV:
-            inner = self._operands(node)[0]
+            inner = operands(x)[0]
             # an inverse that others read asks for itself whether there is one
             if not (checked or (node.params["checked"] and x.id not in self._needed)):
                 return inner
             sign, _ = self._logs(inner)
             return self._regular(inner, F.ne(sign, 0), True, node.params["asked"])
-        scaled = self._scaled(x)
-        if scaled is not None:
-            matrix, number = scaled
+        pair = scaled(x)
+        if pair is not None:
+            matrix, number = pair
             return F.div(inverse(matrix), self._nonzero(number, checked, asked))
         factors = self._factors(x)
         # a determinant takes those of both as well
@@ -325,7 +212,7 @@ class _Writer:
             small = [inverse(p) if isinstance(p, Symbol) else p for p in parts.parts]
             found = product(F, small, x.dtype)
             return found if parts.coefficient == 1 else found * (1 / parts.coefficient)
-        if self._one_matrix(x):
+        if is_one_matrix(x):
             if max(self._facts.band(x.id)) <= 0:
                 d = self._parts.diagonal(x)
                 return diagonal_matrix(F, F.reciprocal(self._nonzero(d, checked, asked)))
@@ -335,89 +222,10 @@ class _Writer:
             corner = self._corner(x)
             if corner is not None:
                 return self._of_corner(x, *corner, inverse)
-            thin = self._low_rank(x)
+            thin = self._low_rank.of(x)
             if thin is not None:
-                d = self._nonzero(thin[0], checked, asked)
-                u, c, core = self._core(d, thin[1])
-                core, below = F.inv(core, checked=False, asked=asked), self._over(u, d)
-                rest = below @ core @ swap_last(F, below if d.shape else u)
-                found = diagonal_matrix(F, F.broadcast_to(F.reciprocal(d), shape=x.shape[:1])) - rest
-                self._thin[found.id] = _Thin(d, c, u, core, thin[1][0] if len(thin[1]) == 1 else None)
-                return found
+                return self._low_rank.inverse(x, self._nonzero(thin[0], checked, asked), thin[1], asked)
         return F.inv(x, checked=checked, asked=asked)
-
-    def _over(self, u: Symbol, d: Symbol) -> Symbol:
-        """D^-1 U."""
-        F = self._builder.language
-        return F.div(u, F.reshape(d, shape=(u.shape[0], 1)) if d.shape else d)
-
-    def _core(self, d: Symbol, parts: list[_LowRank]) -> tuple[Symbol, float, Symbol]:
-        """U, c and C of D + c U U^T."""
-        F, builder = self._builder.language, self._builder
-        columns: list[Symbol] = []
-        c = float(parts[0].coefficient) if len(parts) == 1 else 1.0
-        for part in parts:
-            u = builder.symbol(part.factor)
-            u = F.reshape(u, shape=(u.shape[0], 1)) if len(u.shape) == 1 else u
-            u = swap_last(F, u) if part.turned else u
-            columns.append(u if part.coefficient == c else u * float(part.coefficient) ** 0.5)
-        u = columns[0] if len(columns) == 1 else F.cat(*columns, axis=1)
-        added = builder.constant(1 / c, u.dtype) if d.shape else d if c == 1 else d * (1 / c)
-        gram = swap_last(F, u) @ (self._over(u, d) if d.shape else u)
-        return u, c, diagonal_matrix(F, F.broadcast_to(added, shape=u.shape[1:])) + gram
-
-    def _pushed(self, operands: Sequence[int]) -> Symbol | None:
-        """A product with an inverse of D + c U U^T that begins, or ends, with U beside it: it has C^-1 instead."""
-        for place, id in enumerate(operands):
-            thin, numbers = self._scaled_thin(self._builder.symbol(id))
-            if thin is None or thin.part is None:
-                continue
-            F = self._builder.language
-            z = self._beside(self._builder.symbol(operands[1 - place]), thin.part, ends=place == 1)
-            if z is None:
-                continue
-            u, core = self._over(thin.u, thin.d) if thin.d.shape else thin.u, thin.core
-            core = core if thin.c == 1 else core * (1 / thin.c)
-            for number in numbers:
-                core = core * number
-            if place == 0:
-                return u @ (core @ z[0] if z else core)
-            return (z[0] @ core if z else core) @ swap_last(F, u)
-        return None
-
-    def _scaled_thin(self, x: Symbol) -> tuple[_Thin | None, list[Symbol]]:
-        """Of what a matrix is the inverse, perhaps transposed, and the numbers that it is multiplied by."""
-        numbers: list[Symbol] = []
-        while x.id not in self._thin:
-            if (below := self._transposed(x)) is not None:
-                x = below
-            elif (scaled := self._scaled(x)) is not None:
-                x, number = scaled
-                numbers.append(number)
-            else:
-                break
-        return self._thin.get(x.id), numbers
-
-    def _beside(self, x: Symbol, part: _LowRank, ends: bool) -> list[Symbol] | None:
-        """[Z] of U Z = x, or of Z U^T = x if it `ends` so; [] if U is all. None if it is not there."""
-        F, node = self._builder.language, self._node(x)
-        turned = part.turned != ends
-        if node.inputs[:1] == (part.factor,) and transposes(node) if turned else x.id == part.factor:
-            return [] if len(x.shape) == 2 else None
-        if node.op is _MATMUL:
-            outer, inner = self._operands(node)[:: -1 if ends else 1]
-            z = self._beside(outer, part, ends) if len(outer.shape) == 2 else None
-            if not z:
-                return z if z is None else [inner]
-            return [inner @ z[0] if ends else z[0] @ inner]
-        scaled = self._scaled(x)
-        if scaled is not None:
-            z = self._beside(scaled[0], part, ends)
-            return [z[0] * scaled[1]] if z else None
-        if node.op is _RESHAPE and not ends and x.shape == (*self._operands(node)[0].shape, 1):
-            z = self._beside(self._operands(node)[0], part, ends)
-            return [F.reshape(z[0], shape=(*z[0].shape, 1))] if z else None
-        return None
 
     def _joined(self, blocks: list[Symbol]) -> Symbol:
         """The matrix with these blocks on its diagonal."""
@@ -445,22 +253,22 @@ class _Writer:
 
     def _logs(self, x: Symbol) -> tuple[Symbol, Symbol]:
         """The sign of the determinant, and the logarithm of its size."""
-        F, builder = self._builder.language, self._builder
-        below = self._transposed(x)
+        F = self._builder.language
+        below = transposed(x)
         if below is not None:
             return self._logs(below)
-        node = self._node(x)
+        node = node_of(x)
         if node.op is _INV and is_floating(x.dtype):
-            inner = self._operands(node)[0]
+            inner = operands(x)[0]
             sign, logs = self._logs(inner)
             return self._regular(sign, F.ne(sign, 0), node.params["checked"], node.params["asked"]), F.neg(logs)
         factors = self._factors(x)
         if factors is not None and is_floating(x.dtype):
             return _both(*map(self._logs, factors))
-        if self._one_matrix(x) and is_floating(x.dtype):
-            scaled = self._scaled(x)
-            if scaled is not None:  # of a determinant itself, the power of the number may overflow
-                matrix, number = scaled
+        if is_one_matrix(x) and is_floating(x.dtype):
+            pair = scaled(x)
+            if pair is not None:  # of a determinant itself, the power of the number may overflow
+                matrix, number = pair
                 n, sign = x.shape[0], F.sgn(number)
                 return _both(self._logs(matrix), (sign if n % 2 else F.square(sign), F.log(F.abs(number)) * float(n)))
             if min(self._facts.band(x.id)) <= 0:
@@ -472,18 +280,9 @@ class _Writer:
             blocks = self._triangle_of_blocks(x)
             if len(blocks) > 1:
                 return functools.reduce(_both, [self._logs(self._parts.block(x, b)) for b in blocks])
-            thin = self._low_rank(x)
+            thin = self._low_rank.of(x)
             if thin is not None:
-                d, parts = thin
-                u, c, core = self._core(d, parts)
-                sign, logs = self._logs(core)
-                n, k = u.shape
-                logs = logs + (F.sum(F.log(d), axis=(0,), keepdims=False) if d.shape else F.log(d) * float(n - k))
-                logs = logs if c == 1 else logs + k * math.log(c)
-                if held_number(d.id, builder.nodes):
-                    return sign, logs
-                regular = F.all(F.ne(d, 0), axis=(0,) if d.shape else (), keepdims=False)
-                return F.where(regular, sign, 0), F.where(regular, logs, -math.inf)
+                return self._low_rank.determinant(*thin, self._logs)
         found: Any = F.slogdet(x)  # of an op with two results
         return found
 
@@ -501,14 +300,14 @@ class _Writer:
 
     def _determinant(self, x: Symbol) -> Symbol:
         F = self._builder.language
-        below = self._transposed(x)
+        below = transposed(x)
         if below is not None:
             return self._determinant(below)
         factors = self._factors(x)
         if factors is not None:
             p, q = map(self._determinant, factors)
             return p * q
-        if self._one_matrix(x):
+        if is_one_matrix(x):
             if min(self._facts.band(x.id)) <= 0:
                 return F.prod(self._parts.diagonal(x), axis=(0,), keepdims=False)
             blocks = self._triangle_of_blocks(x)

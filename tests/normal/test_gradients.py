@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,19 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[in
         lambda v, a: (torch.eye(N) - 2 * torch.outer(v, v)) @ a, lambda v, a: a - 2 * torch.outer(v, v @ a), (V, M),
     ),
     "rows": (lambda x, w: torch.stack([w @ x[t] for t in range(9)]), lambda x, w: x @ w.T, ((9, N), M)),
+    # long chains, of which each is a sum of many products in the gradient
+    "AAAAAAAAx": (
+        lambda a, x: (a @ a) @ (a @ a) @ ((a @ a) @ (a @ a)) @ x, lambda a, x: functools.reduce(
+            lambda y, _: a @ y, range(8), x), (M, V),
+    ),
+    "softmax(QK'/3)XW[-1]": (
+        lambda x, q, k, w: (torch.softmax((x @ q) @ (x @ k).T / 3, -1) @ (x @ w))[-1],
+        lambda x, q, k, w: (torch.softmax(x @ (k @ (x[-1] @ q)) / 3, -1) @ x) @ w, ((N, 8), (8, 8), (8, 8), (8, 8)),
+    ),
+    "(I + B'QB)^-1 B'QAx": (
+        lambda a, q, b, x: torch.linalg.inv(torch.eye(6) + b.T @ q @ b) @ b.T @ q @ a @ x,
+        lambda a, q, b, x: torch.linalg.solve(torch.eye(6) + (p := b.T @ q) @ b, p @ (a @ x)), (M, M, THIN, V),
+    ),
 }  # fmt: skip
 
 

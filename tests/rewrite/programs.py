@@ -18,6 +18,7 @@ import eager.nn.functional as F
 L = torch.linalg
 LARGEST = 600  # elements of an array
 MOST_PRODUCTS = 20_000  # that an einsum adds up
+POWERS = (1, 2, 3, -1, -2, 0.5, -0.5, 0)
 
 
 class NoneFits(Exception):
@@ -240,12 +241,13 @@ def _system(s: Steps) -> Any:
 
 def _loop(s: Steps) -> Any:
     x = s.array(lambda x: x.ndim >= 1 and x.shape[0] >= 2)
-    c, kind = s.array(lambda c: c.ndim == 0), s.number(0, 4)
+    c = s.array(lambda c: c.ndim == 0)
+    step: Callable[[Any, Any], Any] = s.one(
+        [lambda h, row: torch.tanh(h + row), lambda h, row: h * c + row, lambda h, row: h + row * c, torch.maximum]
+    )
     h, seen = torch.zeros_like(x[0]), []
     for row in x:
-        h = [lambda: torch.tanh(h + row), lambda: h * c + row, lambda: h + row * c, lambda: torch.maximum(h, row)][
-            kind
-        ]()
+        h = step(h, row)
         seen.append(h)
     return s.one([h, torch.stack(seen), torch.stack(seen[::-1]), sum(seen)])
 
@@ -264,8 +266,8 @@ def _powers(s: Steps) -> Any:
     for _ in range(s.number(1, 4)):
         product = 1.0
         for _ in range(s.number(1, 4)):
-            x = s.inputs[s.one("pqs")]
-            power = s.one([lambda: x ** s.one([1, 2, 3, -1, -2, 0.5, -0.5, 0]), lambda: torch.sqrt(x), lambda: 1 / x])()
+            function: Callable[[Any], Any] = s.one([lambda x: x ** s.one(POWERS), torch.sqrt, torch.reciprocal])
+            power = function(s.inputs[s.one("pqs")])
             product = product * power if s.number(0, 2) else product / power
         total = total + product
     return total
@@ -313,9 +315,10 @@ STEPS: dict[str, list[Step]] = {
     "powers": [_powers],
 }  # fmt: skip
 PROFILES = (
-    ("sums", "pairs", "scalings", "places"), ("places", "pairs", "functions"), ("products", "places", "scalings", "pairs"),
-    ("systems", "products", "places", "scalings"), ("loops", "pairs", "sums", "functions", "places"),
-    ("powers", "pairs", "sums", "scalings"), ("products", "places"), tuple(STEPS),
+    ("sums", "pairs", "scalings", "places"), ("places", "pairs", "functions"),
+    ("products", "places", "scalings", "pairs"), ("systems", "products", "places", "scalings"),
+    ("loops", "pairs", "sums", "functions", "places"), ("powers", "pairs", "sums", "scalings"),
+    ("products", "places"), tuple(STEPS),
 )  # fmt: skip
 
 

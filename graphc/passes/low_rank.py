@@ -1,0 +1,224 @@
+"""A diagonal plus a product through few columns, whose inverse and determinant are those of a small matrix.
+
+    (D + c U U^T)^-1 = D^-1 - D^-1 U C^-1 U^T D^-1          (D + c U U^T)^-1 U = D^-1 U C^-1 / c
+    log |D + c U U^T| = log |D| + log |C| + k log c
+        C = 1 / c + U^T D^-1 U, D diagonal and positive, U with few columns, k of them
+
+They lose no more digits than the matrix is ill-conditioned, since D and C are positive definite and no worse
+conditioned. It is not done for I + U V^T: near a singular one, elimination had 50 times the digits. Where D is one
+number d, C is d / c + U^T U, which U is not divided for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, final
+
+from graphc.facts.known import Facts
+from graphc.ir import Builder, Symbol
+from graphc.ir.matrices import transposes
+from graphc.normal.form import Form, Term
+from graphc.ops import OPS
+from graphc.ops.dtypes import is_floating
+from graphc.ops.linalg import swap_last
+from graphc.passes.diagonals import diagonal_matrix
+from graphc.passes.matrices import is_one_matrix, node_of, operands, scaled, transposed
+from graphc.rewrite.rule import held_number
+
+THIN = 0.5  # columns of U for each row, at most
+_MATMUL, _RESHAPE = OPS["matmul"], OPS["reshape"]
+
+
+class Product(NamedTuple):
+    """c U U^T, by the node of U."""
+
+    factor: int
+    turned: bool  # whether it is U^T U
+    coefficient: Any
+
+
+class _Thin(NamedTuple):
+    """D + c U U^T, for D a vector or one number; the inverse of C, and what U is if it is there as it is."""
+
+    d: Symbol
+    c: float
+    u: Symbol
+    core: Symbol
+    part: Product | None
+
+
+@final
+class LowRank:
+    """Writes the inverses and determinants of such matrices, and knows the inverses again."""
+
+    def __init__(self, builder: Builder, facts: Facts):
+        self._builder = builder
+        self._facts = facts
+        self._thin: dict[int, _Thin] = {}  # by their inverses
+
+    def __contains__(self, x: Symbol) -> bool:
+        """Whether it is the inverse of such a matrix."""
+        return x.id in self._thin
+
+    def inverse(self, x: Symbol, d: Symbol, parts: list[Product], asked: str) -> Symbol:
+        """The inverse of D + U U^T, of which `of` tells the diagonal and the rest. asked: for errors"""
+        F = self._builder.language
+        u, c, core = self._core(d, parts)
+        core, below = F.inv(core, checked=False, asked=asked), self._over(u, d)
+        rest = below @ core @ swap_last(F, below if d.shape else u)
+        found = diagonal_matrix(F, F.broadcast_to(F.reciprocal(d), shape=x.shape[:1])) - rest
+        self._thin[found.id] = _Thin(d, c, u, core, parts[0] if len(parts) == 1 else None)
+        return found
+
+    def determinant(
+        self, d: Symbol, parts: list[Product], logs_of: Callable[[Symbol], tuple[Symbol, Symbol]]
+    ) -> tuple[Symbol, Symbol]:
+        """The sign and the logarithm of the size of that of D + U U^T, by those of C."""
+        F = self._builder.language
+        u, c, core = self._core(d, parts)
+        sign, logs = logs_of(core)
+        n, k = u.shape
+        logs = logs + (F.sum(F.log(d), axis=(0,), keepdims=False) if d.shape else F.log(d) * float(n - k))
+        logs = logs if c == 1 else logs + k * math.log(c)
+        if held_number(d.id, self._builder.nodes):
+            return sign, logs
+        regular = F.all(F.ne(d, 0), axis=(0,) if d.shape else (), keepdims=False)
+        return F.where(regular, sign, 0), F.where(regular, logs, -math.inf)
+
+    def of(self, x: Symbol) -> tuple[Symbol, list[Product]] | None:
+        """(d, the rest): diag(d) with d > 0, d a vector or one number, and the others."""
+        form = self._facts.form(x.id) if is_one_matrix(x) and is_floating(x.dtype) else None
+        if form is None or len(form.terms) < 2:
+            return None
+        on_diagonal = [t for t in form.terms if t.places[0] == t.places[1]]
+        others = [self._half(t, form.shape) for t in form.terms if t.places[0] != t.places[1]]
+        n = x.shape[0]
+        found = [h for h in others if h is not None]
+        if not on_diagonal or not found or len(found) < len(others):
+            return None
+        nodes = self._builder.nodes
+        if sum([nodes[h.factor].size for h in found]) > THIN * n * n:
+            return None
+        d = self._diagonal_of(Form(form.shape, tuple(on_diagonal)), x)
+        return None if d is None else (d, found)
+
+    def _half(self, t: Term, shape: tuple[int, ...]) -> Product | None:
+        """A term of a form of this shape that is c U U^T, c > 0; U may be a vector."""
+        if len(t.factors) != 2 or isinstance(t.coefficient, complex) or t.coefficient <= 0:
+            return None
+        a, b = t.factors
+        row, column = t.places
+        if a.atom == b.atom and len(a.places) == 1 and {*a.places, *b.places} == {row, column}:  # of one column
+            whole = all(len(p.steps) == 1 and p.steps[0][1] == 1 and not p.offset for p in t.places)
+            n = self._builder.nodes[a.atom].size
+            return Product(a.atom, False, t.coefficient) if whole and t.sizes == (n, n) == shape else None
+        if a.atom != b.atom or len(a.places) != 2 or len(t.sizes) != 3:
+            return None
+        for axis in range(2):
+            ends = {a.places[axis], b.places[axis]}
+            shared = a.places[1 - axis]
+            plain = all(len(p.steps) == 1 and p.steps[0][1] == 1 and not p.offset for p in (row, column, shared))
+            if plain and ends == {row, column} and shared == b.places[1 - axis] and shared not in ends:
+                node = self._builder.nodes[a.atom]
+                wanted = (t.sizes[row.labels[0]], t.sizes[shared.labels[0]])
+                if (node.shape if axis == 0 else node.shape[::-1]) == wanted:
+                    return Product(a.atom, axis == 1, t.coefficient)
+        return None
+
+    def _diagonal_of(self, form: Form, x: Symbol) -> Symbol | None:
+        """The diagonal of a diagonal form that is positive: numbers, and nonnegative scalars or vectors with them. One
+        number, of shape (), where all elements are the same."""
+        builder = self._builder
+        total: Symbol | None = None
+        # a scalar that is 0 leaves a matrix of low rank, which is singular; a vector with a 0 may leave a regular one
+        plain = any(not t.factors for t in form.terms)
+        if not plain and any(f.places for t in form.terms for f in t.factors):
+            return None
+        for t in form.terms:
+            if isinstance(t.coefficient, complex) or t.coefficient < 0 or t.sizes != form.shape[:1]:
+                return None
+            part = builder.constant(float(t.coefficient), x.dtype)
+            for f in t.factors:
+                given = builder.symbol(f.atom)
+                squared = t.factors.count(f) == 2
+                if not squared and not self._facts.nonnegative(f.atom):
+                    return None
+                if f.places and (given.shape != form.shape[:1] or f.places != t.places[:1]):
+                    return None
+                part = part * given
+            total = part if total is None else total + part
+        return total
+
+    def _over(self, u: Symbol, d: Symbol) -> Symbol:
+        """D^-1 U."""
+        F = self._builder.language
+        return F.div(u, F.reshape(d, shape=(u.shape[0], 1)) if d.shape else d)
+
+    def _core(self, d: Symbol, parts: list[Product]) -> tuple[Symbol, float, Symbol]:
+        """U, c and C of D + c U U^T."""
+        F, builder = self._builder.language, self._builder
+        columns: list[Symbol] = []
+        c = float(parts[0].coefficient) if len(parts) == 1 else 1.0
+        for part in parts:
+            u = builder.symbol(part.factor)
+            u = F.reshape(u, shape=(u.shape[0], 1)) if len(u.shape) == 1 else u
+            u = swap_last(F, u) if part.turned else u
+            columns.append(u if part.coefficient == c else u * float(part.coefficient) ** 0.5)
+        u = columns[0] if len(columns) == 1 else F.cat(*columns, axis=1)
+        added = builder.constant(1 / c, u.dtype) if d.shape else d if c == 1 else d * (1 / c)
+        gram = swap_last(F, u) @ (self._over(u, d) if d.shape else u)
+        return u, c, diagonal_matrix(F, F.broadcast_to(added, shape=u.shape[1:])) + gram
+
+    def pushed(self, factors: Sequence[int]) -> Symbol | None:
+        """A product with an inverse of D + c U U^T that begins, or ends, with U beside it: it has C^-1 instead."""
+        for place, id in enumerate(factors):
+            thin, numbers = self._scaled_thin(self._builder.symbol(id))
+            if thin is None or thin.part is None:
+                continue
+            F = self._builder.language
+            z = self._beside(self._builder.symbol(factors[1 - place]), thin.part, ends=place == 1)
+            if z is None:
+                continue
+            u, core = self._over(thin.u, thin.d) if thin.d.shape else thin.u, thin.core
+            core = core if thin.c == 1 else core * (1 / thin.c)
+            for number in numbers:
+                core = core * number
+            if place == 0:
+                return u @ (core @ z[0] if z else core)
+            return (z[0] @ core if z else core) @ swap_last(F, u)
+        return None
+
+    def _scaled_thin(self, x: Symbol) -> tuple[_Thin | None, list[Symbol]]:
+        """Of what a matrix is the inverse, perhaps transposed, and the numbers that it is multiplied by."""
+        numbers: list[Symbol] = []
+        while x.id not in self._thin:
+            if (below := transposed(x)) is not None:
+                x = below
+            elif (pair := scaled(x)) is not None:
+                x, number = pair
+                numbers.append(number)
+            else:
+                break
+        return self._thin.get(x.id), numbers
+
+    def _beside(self, x: Symbol, part: Product, ends: bool) -> list[Symbol] | None:
+        """[Z] of U Z = x, or of Z U^T = x if it `ends` so; [] if U is all. None if it is not there."""
+        F, node = self._builder.language, node_of(x)
+        turned = part.turned != ends
+        if node.inputs[:1] == (part.factor,) and transposes(node) if turned else x.id == part.factor:
+            return [] if len(x.shape) == 2 else None
+        if node.op is _MATMUL:
+            outer, inner = operands(x)[:: -1 if ends else 1]
+            z = self._beside(outer, part, ends) if len(outer.shape) == 2 else None
+            if not z:
+                return z if z is None else [inner]
+            return [inner @ z[0] if ends else z[0] @ inner]
+        pair = scaled(x)
+        if pair is not None:
+            z = self._beside(pair[0], part, ends)
+            return [z[0] * pair[1]] if z else None
+        if node.op is _RESHAPE and not ends and x.shape == (*operands(x)[0].shape, 1):
+            z = self._beside(operands(x)[0], part, ends)
+            return [F.reshape(z[0], shape=(*z[0].shape, 1))] if z else None
+        return None
