@@ -282,6 +282,12 @@ def parsing_error(name: str, values: Sequence[Any], named: Mapping[str, Any], me
     return TypeError(_no_overload(name, [str(form) for form in forms if not form.deprecated], values, named))
 
 
+def no_overload(name: str, values: Sequence[Any]) -> TypeError:
+    """PyTorch's error for arguments of the function `name` that none of its overloads takes."""
+    options = [str(form) for form in signatures(name, False) if not form.deprecated]
+    return parsing_error(name, values, {}) or TypeError(_no_overload(name, options, values, {}))
+
+
 def _no_overload(name: str, options: Sequence[str], values: Sequence[Any], named: Mapping[str, Any]) -> str:
     names = list(named)[::-1]  # as of a hash table of C++
     given = "".join(f"{type_name(v)}, " for v in values) + "".join(f"{n}={type_name(named[n])}, " for n in names)

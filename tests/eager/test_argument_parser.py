@@ -44,7 +44,15 @@ RECORDED = {
     ),
 }
 CALLS = ("()", "(x)", "('a')", "([1.0])", "(None)", "(x, 'a')", "(x, x, 'a')", "(x, foo=1)", "(x, dim='a')")
-OTHERWISE = ("set_", "sparse_", "as_tensor", "asarray", "range", "tensor")  # settings, and those of which PyTorch says more
+# settings, and those of which PyTorch says more
+OTHERWISE = (
+    "set_",
+    "sparse_",
+    "as_tensor",
+    "asarray",
+    "range",
+    "tensor",
+)
 SAID = re.compile(r"[\w.]+\(\)(:| received| takes| got| missing) |expected Tensor as element")
 
 
@@ -74,7 +82,7 @@ def test_all_functions_as_pytorch_itself() -> None:
     differ: dict[str, tuple[str, str]] = {}
     for name in sorted(parsing._table()):
         function = getattr(torch, name, None)
-        if not isinstance(function, type(torch.add)) or name.startswith(OTHERWISE) and not name.startswith("tensor_"):
+        if not isinstance(function, type(torch.add)) or (name.startswith(OTHERWISE) and not name.startswith("tensor_")):
             continue
         for call in CALLS:
             values, named = _given(call, theirs.clone())
