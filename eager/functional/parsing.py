@@ -180,9 +180,9 @@ class Signature(NamedTuple):
             if anyhow and not by_name:
                 given = len(values)
                 continue
-            at = "" if by_name else f" (position {given})"
-            what = type_name(value) if wrong < 0 or by_name else ""
-            what = f"not {what}" if what else f"but found element of type {type_name(value[wrong])} at pos {wrong}"
+            at, what = "" if by_name else f" (position {given})", f"not {type_name(value)}"
+            if wrong >= 0 and not by_name:
+                what = f"but found element of type {type_name(list(value)[wrong])} at pos {wrong}"
             raise Refused(f"{self.name}(): argument '{p.name}'{at} must be {p.kind_name}, {what}")
         if used < len(named):
             raise Refused(self._unknown(named, len(values)))
