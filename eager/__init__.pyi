@@ -213,7 +213,7 @@ def as_strided_copy(input: Tensor, size: Sequence[_int], stride: _int | Sequence
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
     """`input` with what `as_strided` shows of it replaced by `src`. As `torch.as_strided_scatter`."""
 
-def as_tensor(data: Any, dtype: dtype | None = None, device: Device = None) -> Tensor:
+def as_tensor(data: Any, *, dtype: dtype | None = None, device: Device = None) -> Tensor:
     """`data` as a tensor, without a copy where it is a tensor, or an array of NumPy or PyTorch, of that dtype; an array
     of JAX, which never changes, is copied. As `torch.as_tensor`.
     """

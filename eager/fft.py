@@ -232,7 +232,7 @@ def _frequencies(
     return delivered(array, name, out, None, device, requires_grad)
 
 
-@partial(checking, "fftfreq")
+@partial(checking, "fft_fftfreq")
 def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
             device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """The frequencies of `fft` of `n` samples, `d` apart. As `torch.fft.fftfreq`."""
@@ -241,7 +241,7 @@ def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = N
     return _frequencies("fftfreq", places, n, d, dtype, device, requires_grad, out)
 
 
-@partial(checking, "rfftfreq")
+@partial(checking, "fft_rfftfreq")
 def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """The frequencies of `rfft` of `n` samples, `d` apart. As `torch.fft.rfftfreq`."""

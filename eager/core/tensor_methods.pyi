@@ -551,7 +551,7 @@ class TensorMethods:
     def const_data_ptr(self) -> _int:
         """The address of the first element; 0 if there is none. As `torch.Tensor.data_ptr`."""
 
-    def contiguous(self, memory_format: memory_format | None = None) -> Tensor:
+    def contiguous(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` if it lies in row-major (or the given) order in memory, else a copy. As `torch.Tensor.contiguous`."""
 
     def copy_(self, other: Tensor, non_blocking: _bool = False) -> Tensor:
@@ -588,7 +588,7 @@ class TensorMethods:
         two dims, and weights of other sizes, dtypes or signs.
         """
 
-    def cpu(self, memory_format: memory_format | None = None) -> Tensor:
+    def cpu(self, *, memory_format: memory_format | None = None) -> Tensor:
         """`self` on the CPU; itself, if it is there. As `torch.Tensor.cpu`. NotImplementedError for a meta tensor."""
 
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
@@ -1009,7 +1009,7 @@ class TensorMethods:
     def is_conj(self) -> _bool:
         """False: conjugation is never put off. As `torch.is_conj`."""
 
-    def is_contiguous(self, memory_format: memory_format | None = None) -> _bool:
+    def is_contiguous(self, *, memory_format: memory_format | None = None) -> _bool:
         """Whether the elements lie in row-major (or the given) order. As `torch.Tensor.is_contiguous`."""
 
     @property

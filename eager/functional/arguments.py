@@ -149,15 +149,6 @@ def inferred_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
     return tuple(count // known if n == -1 else n for n in sizes)
 
 
-def no_overload(name: str, given: Sequence[Any], forms: Sequence[str]) -> TypeError:
-    """PyTorch's error for arguments that fit none of the `forms` of function `name`."""
-    kinds = ", ".join(map(dtypes.type_name, given))
-    lines = "".join(f" * ({form})\n" for form in forms)
-    return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n{lines}"
-    )
-
-
 _C_TYPES = {"u8": "uint8_t", "i8": "int8_t", "i16": "int16_t", "i32": "int", "i64": "int64_t", "f64": "double"}
 
 

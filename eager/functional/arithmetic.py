@@ -13,19 +13,16 @@ from eager.core.tensor import Tensor
 from eager.engine.dispatch import apply_reflected
 from eager.engine.language import E, single
 from eager.engine.node_names import enclosed, named, whole
-from eager.functional.arguments import constant, fitting, no_overload, shape_of
+from eager.functional.arguments import constant, fitting, shape_of
 from eager.functional.numbers import traced
 from eager.functional.outputs import into
+from eager.functional.parsing import no_overload
 from eager.functional.scalars import at_once, checked_alpha, common_dtype, kind_of, number_of, same_float
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, default_float, is_inexact, kind
 from graphc.ops.rules import c_name, torch_name
 from graphc.ops.spec import OPS
 
 NO_BOUND = "torch.clamp: At least one of 'min' or 'max' must not be None"
-CLAMP = (
-    "Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None",
-    "Tensor input, Number min = None, Number max = None, *, Tensor out = None",
-)
 INTEGER_ADDCDIV = (
     "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
     "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
@@ -179,7 +176,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     RuntimeError without bounds, and for a number that the dtype does not hold; NotImplementedError for complex numbers.
     """
     if not isinstance(input, Tensor):
-        raise no_overload("clamp", [x for x in (input, min, max) if x is not None], CLAMP)
+        raise no_overload("clamp", [x for x in (input, min, max) if x is not None])
     if min is None and max is None:
         raise RuntimeError(NO_BOUND)
     if input._dtype().kind not in "f":
@@ -209,21 +206,20 @@ def _check_bounds(input: Tensor, *bounds: Any) -> None:
             fitting(bound, dtype)
 
 
-def _check_first(name: str, bound: str, input: Any, other: Any) -> None:
+def _check_first(name: str, input: Any, other: Any) -> None:
     if not isinstance(input, Tensor):
-        forms = [f"Tensor input, {kind} {bound}, *, Tensor out = None" for kind in ("Tensor", "Number")]
-        raise no_overload(name, (input, other), forms)
+        raise no_overload(name, (input, other))
 
 
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """`input`, at least `min`. As `torch.clamp_min`."""
-    _check_first("clamp_min", "min", input, min)
+    _check_first("clamp_min", input, min)
     return named(clamp(input, min), "ClampMinBackward1" if isinstance(min, Tensor) else "ClampMinBackward0")
 
 
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """`input`, at most `max`. As `torch.clamp_max`."""
-    _check_first("clamp_max", "max", input, max)
+    _check_first("clamp_max", input, max)
     return named(clamp(input, None, max), "ClampMaxBackward1" if isinstance(max, Tensor) else "ClampMaxBackward0")
 
 
@@ -267,8 +263,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
         since = next(sequence)
         return enclosed(_lerp_by(weight)(input, end), "LerpBackward0", since)
     if not isinstance(input, Tensor) or not isinstance(end, Tensor):
-        forms = [f"Tensor input, Tensor end, {kind} weight, *, Tensor out = None" for kind in ("Tensor", "Number")]
-        raise no_overload("lerp", (input, end, weight), forms)
+        raise no_overload("lerp", (input, end, weight))
     since, dtype, by_number = next(sequence), input._dtype(), not isinstance(weight, Tensor)
     for name, x in (("end", end), ("weight", weight)):
         if isinstance(x, Tensor) and x._dtype() != dtype and (x is end or x._d.shape):

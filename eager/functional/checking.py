@@ -173,9 +173,21 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
     raise error
 
 
-def _doubtful(values: Sequence[Any], named: Mapping[str, Any], least: int) -> bool:
-    """Whether a call may be one that PyTorch refuses, and that works here."""
-    return len(values) + len(named) < least or any(v is None or v.__class__ is str for v in values)
+def strictly(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, asked for its arguments before the call, if it is one of those that take more than PyTorch's."""
+    if name not in STRICT:
+        return function
+    least = min((form.required for form in signatures(name, False)), default=0)
+
+    @functools.wraps(function)
+    def strict(*values: Any, **named: Any) -> Any:
+        # only if it looks like it
+        doubtful = len(values) + len(named) < least or any(v is None or v.__class__ is str for v in values)
+        if doubtful and (wrong := parsing_error(name, values, named)) is not None:
+            raise wrong
+        return function(*values, **named)
+
+    return strict
 
 
 def catching(name: str, function: Callable[..., Any], home: str) -> Callable[..., Any]:
@@ -185,14 +197,11 @@ def catching(name: str, function: Callable[..., Any], home: str) -> Callable[...
     """
     if not inspect.isfunction(function):
         return function
-    strict = name in STRICT
-    least = min((form.required for form in signatures(name, False)), default=0) if strict else 0
+    function = strictly(name, function)
 
     @functools.wraps(function)
     def caught(*values: Any, **named: Any) -> Any:
         try:
-            if strict and _doubtful(values, named, least) and (wrong := parsing_error(name, values, named)) is not None:
-                raise wrong
             return function(*values, **named)
         except Exception as error:
             return raise_better(error, name, function, values, named)
@@ -207,8 +216,7 @@ def checking(name: str, function: Callable[..., Any], method: bool = False, pyth
         return function
     flags = tuple(each for each in wanted_of(function) if each.kind == "bool" and each.position is not None)
     first = min((each.position or 0 for each in flags), default=0)
-    strict = name in STRICT and not method and not python
-    least = min((form.required for form in signatures(name, False)), default=0) if strict else 0
+    function = function if method or python else strictly(name, function)
 
     @functools.wraps(function)
     def checked(*values: Any, **named: Any) -> Any:
@@ -217,8 +225,6 @@ def checking(name: str, function: Callable[..., Any], method: bool = False, pyth
             if wrong is not None:
                 raise wrong_argument(name, function, values, named, method, python) or wrong
         try:
-            if strict and _doubtful(values, named, least) and (wrong := parsing_error(name, values, named)) is not None:
-                raise wrong
             return function(*values, **named)
         except Exception as error:
             return raise_better(error, name, function, values, named, method, python)

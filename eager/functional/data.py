@@ -70,7 +70,7 @@ def _imported(data: Any) -> Any:
     return data
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor, without a copy where it is a tensor, or an array of NumPy or PyTorch, of that dtype; an array
     of JAX, which never changes, is copied. As `torch.as_tensor`."""
     if isinstance(data, Tensor):

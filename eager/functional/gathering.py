@@ -15,10 +15,11 @@ from eager.core.warned import warn_once
 from eager.engine.crossing import beside
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
-from eager.functional.arguments import axis_of, lifted, no_overload, shape_of
+from eager.functional.arguments import axis_of, lifted, shape_of
 from eager.functional.assignment import NOT_ALIKE, replaced
 from eager.functional.counted import chosen, columns, largest, nonzero_places, number, unknown
 from eager.functional.indexing import OUT_OF_BOUNDS, TOO_MANY
+from eager.functional.parsing import no_overload
 from eager.functional.slices import cast_number, outside, reshaped
 from eager.functional.static import batched, filled_in_order, required, valueless
 from graphc.ops.dtypes import BOOL, INT64, default_float, of_scalar
@@ -186,7 +187,7 @@ def fill_value(value: Any, target: Tensor) -> Tensor:
                 f"{len(value._d.shape)} dimension(s)."
             )
     elif not isinstance(value, (bool, int, float, complex, np.generic)):
-        raise no_overload("masked_fill", (target, value), ("Tensor mask, Tensor value", "Tensor mask, Number value"))
+        raise no_overload("masked_fill", (target, value))
     return cast_number(value, target._dtype())
 
 
@@ -242,9 +243,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     if not isinstance(condition, Tensor) or other is None:
-        forms = "Tensor condition", "Tensor condition, Tensor input, Tensor other, *, Tensor out = None"
-        given = (condition, input) if other is None else (condition, input, other)
-        raise no_overload("where", given, forms)
+        raise no_overload("where", (condition, input) if other is None else (condition, input, other))
     if condition._dtype() == np.uint8:
         warn_once(BYTE_CONDITION)
         condition = E.cast(condition, dtype=BOOL)

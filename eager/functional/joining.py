@@ -17,9 +17,10 @@ from eager.core.views import not_a_view
 from eager.engine.language import E
 from eager.engine.multi_output import split_views, unbind_views
 from eager.engine.node_names import enclosed, whole
-from eager.functional.arguments import axes_of, axis_of, no_overload, shape_of, sizes_of, unrecorded_arrays
+from eager.functional.arguments import axes_of, axis_of, shape_of, sizes_of, unrecorded_arrays
 from eager.functional.naming import called
 from eager.functional.outputs import into
+from eager.functional.parsing import no_overload
 from graphc.ops.dtypes import INT64
 from graphc.ops.rules import torch_name
 
@@ -204,7 +205,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
             raise RuntimeError(f"number of sections must be larger than 0, got {n}")
         edges = [total // n * i + min(i, total % n) for i in range(n + 1)]
         return _pieces(input, axis, edges)
-    check_cuts(indices_or_sections, "tensor_split", input, _CUTS)
+    check_cuts(indices_or_sections, "tensor_split", input)
     bounds = [slice(None, i).indices(total)[1] for i in indices_or_sections]
     return tuple(
         cut(input, axis, min(start, stop) if stop < start else start, stop)
@@ -212,17 +213,10 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     )
 
 
-_CUTS = (
-    "Tensor input, tuple of ints indices, int dim = 0",
-    "Tensor input, Tensor tensor_indices_or_sections, int dim = 0",
-    "Tensor input, int sections, int dim = 0",
-)
-
-
-def check_cuts(cuts: Any, name: str, input: Tensor, forms: Sequence[str]) -> None:
+def check_cuts(cuts: Any, name: str, input: Tensor) -> None:
     """Raise PyTorch's TypeError for what is no list of places to cut at."""
     if not isinstance(cuts, (tuple, list)):
-        raise no_overload(name, (input, cuts), forms)
+        raise no_overload(name, (input, cuts))
 
 
 def _cuts(given: Tensor) -> Any:
@@ -276,8 +270,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
             raise RuntimeError("start must be an 0-dim integral Tensor.")
         start = int(start)
     elif not hasattr(start, "__index__"):
-        forms = "Tensor input, int dim, Tensor start, int length", "Tensor input, int dim, int start, int length"
-        raise no_overload("narrow", (input, dim, start, length), forms)
+        raise no_overload("narrow", (input, dim, start, length))
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     total = shape[axis]

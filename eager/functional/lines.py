@@ -10,13 +10,13 @@ import numpy as np
 from eager.core.tensor import Tensor
 from eager.core.warned import warn
 from eager.engine.language import E
-from eager.functional.arguments import fitting, no_overload
+from eager.functional.arguments import fitting
 from eager.functional.creation import delivered, dtype_or
+from eager.functional.parsing import no_overload
 from graphc.ops import dims
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, complex_of, default_float, is_inexact
 from graphc.ops.rules import c_name, torch_name
 
-NUMBERS = ("Number end, *", "Number start, Number end, *", "Number start, Number end, Number step = 1, *")
 LARGEST = 2**63
 
 
@@ -38,7 +38,7 @@ def arange(*bounds: Any, start: Any = 0, end: Any = None, step: Any = 1, out: Te
     given, in int64 by what is left of them.
     """
     if len(bounds) > 3 or (not bounds and end is None):
-        raise no_overload("arange", bounds, NUMBERS)
+        raise no_overload("arange", bounds)
     if len(bounds) == 1 and end is None:
         end = bounds[0]
     else:
@@ -106,10 +106,7 @@ def linspace(start: Any, end: Any, steps: Any = None, *, out: Tensor | None = No
 def _ends(name: str, start: Any, end: Any, steps: Any, dtype: Any, out: Tensor | None) -> tuple[Any, Any, np.dtype]:
     """The ends of a line, as numbers of its dtype, and that dtype. Raises PyTorch's errors."""
     if steps.__class__ is bool or not hasattr(steps, "__index__"):
-        raise no_overload(
-            name, [x for x in (start, end, steps) if x is not None],
-            [f"{a} start, {b} end, int steps, *" for b in ("Tensor", "Number") for a in ("Tensor", "Number")],
-        )  # fmt: skip
+        raise no_overload(name, [x for x in (start, end, steps) if x is not None])
     given = [(n, x) for n, x in (("start", start), ("end", end)) if isinstance(x, Tensor)]
     if any(x._d.shape for _, x in given):
         found = " and ".join(f"{n} with {len(x._d.shape)} dimension(s)" for n, x in given)
@@ -151,9 +148,7 @@ def logspace(start: Any, end: Any, steps: Any = None, base: Any = 10.0, *, out: 
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """`base` to the powers `linspace(start, end, steps)`. As `torch.logspace`."""
     if not isinstance(base, (int, float)):
-        raise no_overload(
-            "logspace", (start, end, steps, base), ("Number start, Number end, int steps, float base = 10.0, *",)
-        )
+        raise no_overload("logspace", (start, end, steps, base))
     first, last, wanted = _ends("logspace", start, end, steps, dtype, out)
     if is_inexact(wanted):
         first, last = _bounds(start, end)

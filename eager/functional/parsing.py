@@ -180,11 +180,9 @@ class Signature(NamedTuple):
             if anyhow and not by_name:
                 given = len(values)
                 continue
-            at = "" if by_name else f" (position {given})"
-            if wrong < 0 or by_name:
-                what = f"not {type_name(value)}"
-            else:
-                what = f"but found element of type {type_name(value[wrong])} at pos {wrong}"  # type: ignore[index]
+            at, what = "" if by_name else f" (position {given})", f"not {type_name(value)}"
+            if wrong >= 0 and not by_name:
+                what = f"but found element of type {type_name(list(value)[wrong])} at pos {wrong}"
             raise Refused(f"{self.name}(): argument '{p.name}'{at} must be {p.kind_name}, {what}")
         if used < len(named):
             raise Refused(self._unknown(named, len(values)))
@@ -282,6 +280,12 @@ def parsing_error(name: str, values: Sequence[Any], named: Mapping[str, Any], me
     if len(forms) == 1 or len(fitting) == 1:
         return TypeError(texts[0] if len(forms) == 1 else fitting[0])
     return TypeError(_no_overload(name, [str(form) for form in forms if not form.deprecated], values, named))
+
+
+def no_overload(name: str, values: Sequence[Any]) -> TypeError:
+    """PyTorch's error for arguments of the function `name` that none of its overloads takes."""
+    options = [str(form) for form in signatures(name, False) if not form.deprecated]
+    return parsing_error(name, values, {}) or TypeError(_no_overload(name, options, values, {}))
 
 
 def _no_overload(name: str, options: Sequence[str], values: Sequence[Any], named: Mapping[str, Any]) -> str:

@@ -12,11 +12,12 @@ from eager.core.views import not_a_view
 from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import named, whole
-from eager.functional.arguments import axis_of, no_overload, shape_of
+from eager.functional.arguments import axis_of, shape_of
 from eager.functional.gathering import nonzero, numel
 from eager.functional.joining import cat, check_cuts, flip, tensor_split
 from eager.functional.linear import bmm, check_same_dtype, weighted_sum
 from eager.functional.naming import called
+from eager.functional.parsing import no_overload
 from eager.functional.shapes import diag, permute, reshape, transpose, unsqueeze
 from eager.functional.updates import in_place_of
 from graphc.ops.dtypes import BOOL
@@ -29,7 +30,7 @@ def _at_least(least: int) -> Any:
         if len(tensors) != 1 or not isinstance(tensors[0], Tensor):
             several = tensors[0] if len(tensors) == 1 else tensors
             if not isinstance(several, (tuple, list)):
-                raise no_overload(function.__name__, tensors, ("Tensor input", "tuple of Tensors tensors"))
+                raise no_overload(function.__name__, tensors)
             for at, t in enumerate(several):
                 if not isinstance(t, Tensor):
                     raise TypeError(operands.NOT_ELEMENT.format(at=at, position=0, kind=type_name(t)))
@@ -65,7 +66,7 @@ def _splitter(name: str, axis: int, least: int) -> Any:
         along = 0 if len(shape) == 1 else axis
         (cuts,) = indices_or_sections if len(indices_or_sections) == 1 else (indices_or_sections,)
         if not isinstance(cuts, int):
-            check_cuts(cuts, name, input, ("Tensor input, int sections", "Tensor input, tuple of ints indices"))
+            check_cuts(cuts, name, input)
         elif cuts <= 0 or shape[along] % cuts:
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {along}, but the size of the dimension "

@@ -23,12 +23,12 @@ from eager.functional.arguments import (
     axis_of,
     constant,
     lifted,
-    no_overload,
     shape_of,
 )
 from eager.functional.counted import sum_of_selected
 from eager.functional.naming import called
 from eager.functional.outputs import into
+from eager.functional.parsing import no_overload
 from graphc.ops.dtypes import BOOL, FLOAT32, UINT8, default_float, is_floating, is_half, is_inexact
 from graphc.ops.reduce import count
 from graphc.ops.rules import torch_name
@@ -107,11 +107,7 @@ def prod(
     shape = shape_of(input, "prod")
     dim = dim if axis is None else axis
     if isinstance(dim, (tuple, list)):
-        forms = (
-            "Tensor input, *, torch.dtype dtype = None",
-            ("Tensor input, int dim, bool keepdim = False, *, torch.dtype dtype = None, Tensor out = None"),
-        )
-        raise no_overload("prod", (input, dim), forms)
+        raise no_overload("prod", (input, dim))
     input = accumulated_in(input, dtype)
     result = E.prod(input, axis=axes_of(dim, len(shape), keepdim), keepdims=keepdim)
     if dtype is not None:
@@ -140,13 +136,6 @@ def amin(input: Tensor, dim: Any = (), keepdim: bool = False, *, axis: Any = Non
     )
 
 
-_EXTREME = (
-    "Tensor input, *, Tensor out = None",
-    "Tensor input, Tensor other, *, Tensor out = None",
-    "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
-)
-
-
 def _extreme(name: str, all_of: str, pairwise: str) -> Any:
     title = name.capitalize()
 
@@ -158,7 +147,7 @@ def _extreme(name: str, all_of: str, pairwise: str) -> Any:
     )
     def reduce(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None) -> Any:
         if dim is not None and not isinstance(input, Tensor):
-            raise no_overload(name, (input, dim), _EXTREME)
+            raise no_overload(name, (input, dim))
         shape = shape_of(input, name)
         dim = other if other is not None else axis if axis is not None else dim
         if not isinstance(dim, Tensor) and input._dtype().kind == "c":

@@ -15,7 +15,8 @@ from eager.core.views import base_of, not_a_view
 from eager.core.warned import warn_once
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, named, whole
-from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, no_overload, shape_of, sizes_of
+from eager.functional.arguments import ALL_AXES, axes_of, axis_of, inferred_shape, shape_of, sizes_of
+from eager.functional.parsing import no_overload
 from eager.functional.strides import contiguous, view_dtype
 from graphc.ops.rules import broadcast_shapes, normalize_axis
 from graphc.ops.strides import reshaped
@@ -185,8 +186,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dims `source` moved to the places `destination`, the others in their order. As `torch.movedim`."""
     ndim = len(shape_of(input, "movedim"))
     if isinstance(source, int) != isinstance(destination, int):
-        forms = "int source, int destination", "tuple of ints source, tuple of ints destination"
-        raise no_overload("movedim", (source, destination), forms)
+        raise no_overload("movedim", (source, destination))
     sources, places = (
         (axis_of(x, ndim),) if isinstance(x, int) else tuple(axis_of(d, ndim) for d in x) for x in (source, destination)
     )

@@ -17,10 +17,11 @@ from eager.core.tensor import Tensor
 from eager.core.views import not_a_view
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
-from eager.functional.arguments import axis_of, fitting, lifted, no_overload, shape_of
+from eager.functional.arguments import axis_of, fitting, lifted, shape_of
 from eager.functional.counted import number, unknown
 from eager.functional.indexing import OUT_OF_BOUNDS
 from eager.functional.numbers import filler
+from eager.functional.parsing import no_overload
 from eager.functional.static import at_hand, required, spread, valueless
 from graphc.ops.dtypes import BOOL, INT32, INT64
 from graphc.ops.rules import torch_name
@@ -198,7 +199,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     listed = shape_of(index, "index_fill", "index", 3)
     since = next(sequence)
     if not isinstance(value, (Tensor, bool, int, float, complex, np.generic)):
-        raise no_overload("index_fill", (input, dim, index, value), _FILLS)
+        raise no_overload("index_fill", (input, dim, index, value))
     of_complex = value._dtype().kind == "c" if isinstance(value, Tensor) else isinstance(value, complex)
     if isinstance(value, Tensor) and value._d.shape:
         raise RuntimeError(
@@ -240,12 +241,6 @@ def cast_number(value: Any, wanted: np.dtype) -> Tensor:
     return E.cast(value, dtype=wanted)
 
 
-_REPEATS = (
-    "Tensor input, Tensor repeats, int dim = None, *, int output_size = None",
-    "Tensor repeats, *, int output_size = None",
-)
-
-
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -257,7 +252,7 @@ def repeat_interleave(
     if repeats is None:
         return _places(input, output_size)
     if not isinstance(repeats, (int, Tensor)):
-        raise no_overload("repeat_interleave", (input, repeats), _REPEATS)
+        raise no_overload("repeat_interleave", (input, repeats))
     since = next(sequence)
     if dim is None:
         input, dim = E.reshape(input, shape=(int(np.prod(shape)),)), 0

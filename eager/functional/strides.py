@@ -23,9 +23,9 @@ from graphc.ops.spec import OPS
 from graphc.ops.strides import row_major
 
 
-def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """`self` if it lies in row-major (or the given) order in memory, else a copy. As `torch.Tensor.contiguous`."""
-    if is_contiguous(self, memory_format):
+    if is_contiguous(self, memory_format=memory_format):
         return self
     from eager.core.layouts import RANKS, arranged, channels_last_order
 
@@ -40,7 +40,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     return copied
 
 
-def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+def is_contiguous(self: Tensor, *, memory_format: Any = None) -> bool:
     """Whether the elements lie in row-major (or the given) order. As `torch.Tensor.is_contiguous`."""
     data = self._d
     if data.__class__ is not np.ndarray:

@@ -9,9 +9,10 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional import norms, reductions
-from eager.functional.arguments import axis_of, no_overload, shape_of
+from eager.functional.arguments import axis_of, shape_of
 from eager.functional.gathering import numel
 from eager.functional.outputs import with_out
+from eager.functional.parsing import no_overload
 from eager.functional.shapes import movedim
 from eager.linalg.arguments import check_matrix
 from eager.linalg.solving import inv_ex
@@ -19,10 +20,6 @@ from eager.linalg.spectra import singular_values
 from graphc.ops.dtypes import real_of
 
 INF = float("inf")
-MATRIX_NORM = (
-    "Tensor input, {ord}, tuple of ints dim = {{-2,-1}}, bool keepdim = False, *, torch.dtype dtype = None, "
-    "Tensor out = None"
-)
 ORDERS = ("fro", "nuc", 1, -1, 2, -2, INF, -INF)
 
 
@@ -49,8 +46,7 @@ def matrix_norm(
     """The norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf. As `torch.linalg.matrix_norm`."""
     shape_of(A, "linalg_matrix_norm")
     if not isinstance(ord, (str, int, float, complex, Tensor)) or isinstance(dim, int):
-        forms = (MATRIX_NORM.format(ord="Number ord"), MATRIX_NORM.format(ord="str ord = 'fro'"))
-        raise no_overload("linalg_matrix_norm", (A, ord, dim, keepdim), forms)
+        raise no_overload("linalg_matrix_norm", (A, ord, dim, keepdim))
     ord = ord if isinstance(ord, str) else norms.order_of("matrix_norm", ord)
     if ord not in ORDERS:
         shown = ord if isinstance(ord, str) else norms.spelled(ord)

@@ -202,7 +202,7 @@ class Module(Called, Saved, Converted):
         seen: set[int] = set()
         owners = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, owner in owners:
-            for name, member in owner.__dict__[table].items():
+            for name, member in getattr(owner, table).items():
                 if member is None or id(member) in seen:
                     continue
                 if remove_duplicate:

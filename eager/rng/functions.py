@@ -14,9 +14,10 @@ from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
-from eager.functional.arguments import fitting, no_overload, shape_of
+from eager.functional.arguments import fitting, shape_of
 from eager.functional.creation import dtype_or
 from eager.functional.outputs import into
+from eager.functional.parsing import no_overload
 from eager.rng.generator import Generator
 from eager.rng.rejection import check_real_floating, rejected
 from eager.rng.sampling import (
@@ -36,12 +37,6 @@ from graphc.ops import dims
 from graphc.ops.dtypes import BOOL, INT64
 from graphc.ops.rules import broadcast_shapes, torch_name
 
-NORMAL = (
-    "Tensor mean, Tensor std, *, torch.Generator generator = None, Tensor out = None",
-    "Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None",
-    "float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None",
-    "float mean, float std, tuple of ints size, *, torch.Generator generator = None, Tensor out = None",
-)
 PERMUTED = {"Half": 2**11 + 1, "Float": 2**24 + 1, "Double": 2**53 + 1}
 
 
@@ -85,9 +80,7 @@ def randint(*bounds_and_size: Any, low: int = 0, high: int | None = None, size: 
     if given:
         low = given.pop()
     if given or size is None or high is None:
-        raise no_overload(
-            "randint", bounds_and_size, ("int high, tuple of ints size, *", "int low, int high, tuple of ints size, *")
-        )
+        raise no_overload("randint", bounds_and_size)
     position = max(len(bounds_and_size) - 1, 1)
     low, high = integer_argument("randint", "low", 1, low), integer_argument("randint", "high", position, high)
     shape, kind, source = asked_shape("randint", (size,)), dtype_or(dtype, INT64, out=out), source_of(generator, device)
@@ -154,7 +147,7 @@ def normal(
         return into(out, "normal", normal, mean, std, generator=generator)
     if not tensors:
         if size is None:
-            raise no_overload("normal", (mean, std), NORMAL)
+            raise no_overload("normal", (mean, std))
         shape, kind = asked_shape("normal", (size,)), float_dtype(dtype, "normal_kernel_cpu", out)
         check_std(std)
         draw = lambda shape: source.normal(shape, kind, mean, std)

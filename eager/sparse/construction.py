@@ -18,9 +18,10 @@ from eager.core.sparse import ON_CPU, Sparse, is_sparse, tensor
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
-from eager.functional.arguments import no_overload, sizes_of
+from eager.functional.arguments import sizes_of
 from eager.functional.buffers import NO_GRAD_DTYPE
 from eager.functional.data import as_tensor
+from eager.functional.parsing import no_overload
 from eager.sparse import invariants
 from eager.sparse.parts import BLOCKS, BY_ROWS, coo, known
 from graphc.ops import dims
@@ -155,8 +156,7 @@ def _maker(name: str, first: str, second: str, what: str) -> Callable[..., Tenso
 
     def public(*args: Any, **kwargs: Any) -> Tensor:
         if len(args) + len(kwargs) < 3:
-            kinds = f"object {first}, object {second}, object values"
-            raise no_overload(f"{name}_tensor", args, (f"{kinds}, tuple of ints size", kinds))
+            raise no_overload(f"{name}_tensor", args)
         renamed = {{first: "compressed", second: "plain"}.get(key, key): value for key, value in kwargs.items()}
         return function(*args, **renamed)
 

@@ -44,7 +44,9 @@ ASKED = frozenset(
     "functional.calculus functional.copies functional.counting functional.creation.empty_permuted "
     "functional.creation.empty_strided functional.creation.eye functional.creation.scalar_tensor "
     "functional.distances functional.elementwise functional.grids functional.histograms functional.lines.range "
-    "functional.quantiles functional.rearranging functional.regions functional.sorting functional.strides "
+    "functional.arithmetic.float_power functional.linear.outer functional.casts.type_as storage.is_set_to storage.set_ "
+    "functional.updates.fill_ functional.updates.fill_diagonal_ functional.updates.float_power_ functional.quantiles "
+    "functional.rearranging functional.regions functional.sorting functional.strides "
     "functional.symbolic linalg.lowrank linalg.named nn.functional nn.functions.operators nn.modules.operators "
     "rng.fills rng.functions rng.rejection signal.spectral sparse.construction sparse.conversion sparse.reductions "
     "surface.placement".split()

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from eager.functional.checking import raise_better
+from eager.functional.checking import raise_better, strictly
 
 NUMPY = {"axis": "dim", "keepdims": "keepdim"}
 # public name -> other name=the parameter's name here ("*": the value is what is given by position)
@@ -54,7 +54,7 @@ def with_other_names(name: str, function: Callable[..., Any], method: bool = Fal
     """
     if not callable(function) or isinstance(function, type) or not names_of(name, function):
         return function
-    return _taking(name, function, method)
+    return _taking(name, function if method else strictly(name, function), method)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from eager.functional.buffers import pinned
 from eager.functional.casts import to
 
 
-def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+def cpu(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """`self` on the CPU; itself, if it is there. As `torch.Tensor.cpu`. NotImplementedError for a meta tensor."""
     return to(self, CPU, memory_format=memory_format)
 

@@ -232,7 +232,7 @@ def finished(
             return leaf
         leaves.append(leaf)
         slot = Slot(len(leaves) - 1)
-        own = getattr(leaf, "__dict__", None)
+        own = vars(leaf) if isinstance(leaf, Tensor) else None  # a number that is asked would be known
         if not own and not isinstance(leaf, Asking):
             return slot
         namespace = map_leaves(own or {}, numbered, path, known, opened)

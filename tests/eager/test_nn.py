@@ -355,3 +355,36 @@ def test_dropout_guards_the_mode_under_a_trace():
     layer.train()
     ((getter, value),) = guards
     assert (getter(), value) == (True, False)
+
+
+def test_a_mode_of_training_is_the_childrens_own_matter() -> None:
+    """LoRA layers merge their weights in `train`; a module above them calls it."""
+
+    class Merging(nn.Linear):
+        merged = False
+
+        def train(self, mode: bool = True) -> Merging:
+            self.merged = not mode
+            return super().train(mode)
+
+    model = nn.Sequential(nn.Sequential(Merging(2, 2)), nn.Dropout())
+    assert model.eval()[0][0].merged and not model[1].training
+    assert not model.train()[0][0].merged and model[1].training
+
+
+def test_tables_of_hooks_print_as_ordered_dicts() -> None:
+    layer = nn.Linear(1, 1)
+    layer.register_forward_hook(print)
+    assert (
+        str(layer._forward_hooks).startswith("OrderedDict([(")
+        and str(nn.Linear(1, 1)._forward_hooks) == "OrderedDict()"
+    )
+
+
+def test_a_module_without_init_has_no_parameters_attribute() -> None:
+    class Forgot(nn.Module):
+        def __init__(self) -> None:
+            self.size = 3
+
+    with pytest.raises(AttributeError, match="'Forgot' object has no attribute '_parameters'"):
+        list(Forgot().parameters())

@@ -31,6 +31,7 @@ ONCE = {
     "t.triangular_solve(t.ones(2, 1), t.eye(2))": "torch.triangular_solve is deprecated in favor of",
     "t.lu(t.eye(2))": "torch.lu is deprecated in favor of torch.linalg.lu_factor",
     "t.stft(t.ones(16), 4, return_complex=True)": "A window was not provided. A rectangular window will be applied,",
+    "float(t.ones(1, requires_grad=True))": "Converting a tensor with requires_grad=True to a scalar may lead to",
     "t.ones(2, dtype=t.complex64).float()": "Casting complex values to real discards the imaginary part",
     "t.ones(2).copy_(t.ones(2, dtype=t.complex64))": "Casting complex values to real discards the imaginary part",
     "t.ones(2).__setitem__(0, t.tensor(1j))": "Casting complex values to real discards the imaginary part",

@@ -115,6 +115,7 @@ def test_what_torchvision_and_timm_import() -> None:
         from torch.onnx import symbolic_opset11
         from torch.onnx.symbolic_helper import parse_args
         from torch.types import _device, _dtype, _size
+        from torch.utils.data._utils.collate import default_collate
 
         @parse_args("v", "f")
         def symbolic(g: object, x: object) -> object:
@@ -129,6 +130,7 @@ def test_what_torchvision_and_timm_import() -> None:
         with DisableTorchFunctionSubclass():
             assert symbolic(None, 1) == 1 and not torch.onnx.is_in_onnx_export() and is_compile_supported("cpu")
         assert (List.__origin__, BroadcastingList2, _dtype, _device) == (list, list, torch.dtype, torch.device)
+        assert default_collate([1, 2]).tolist() == [1, 2]
         assert _size and torch.nn.modules.instancenorm._InstanceNorm
         assert torch.nn.modules.batchnorm.SyncBatchNorm is torch.nn.SyncBatchNorm
 

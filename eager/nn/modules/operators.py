@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from eager.core.tensor import Tensor
-from eager.functional.arguments import no_overload
 from eager.functional.naming import called
+from eager.functional.parsing import no_overload
 from eager.nn import functional as F
 from eager.nn.module import Module
 from eager.nn.modules.packed import PackedSequence
@@ -49,13 +49,7 @@ def _layer(name: str, mode: str) -> Any:
     )
     def function(input: Tensor, *arguments: Any) -> tuple[Tensor, ...]:
         if len(arguments) not in (7, 8) or not isinstance(input, Tensor):
-            state = "tuple of Tensors hx" if several else "Tensor hx"
-            options = "tuple of Tensors params, bool has_biases, int num_layers, float dropout, bool train"
-            raise no_overload(
-                name, (input, *arguments),
-                (f"Tensor data, Tensor batch_sizes, {state}, {options}, bool bidirectional",
-                 f"Tensor input, {state}, {options}, bool bidirectional, bool batch_first"),
-            )  # fmt: skip
+            raise no_overload(name, (input, *arguments))
         if isinstance(arguments[1], (list, tuple)) and isinstance(arguments[2], bool):
             hx, params, *options = arguments
             packed = None
