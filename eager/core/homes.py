@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-FILE = os.path.join(os.path.dirname(__file__), "homes.txt")  # module here > module of PyTorch: names ("." is the top)
+# module here > module of PyTorch: names ("." is the top); read at once, since no reader of files opens others meanwhile
+with open(os.path.join(os.path.dirname(__file__), "homes.txt"), encoding="utf-8") as _file:
+    HOMES = _file.read().splitlines()
 OURS, THEIRS = "eager", "torch"
 # where functions are public whose file is no module of PyTorch; generated ones are of no file
 PUBLIC = ("nn.functional", ".", "special", "linalg", "fft")
@@ -24,9 +26,7 @@ def _path(root: str, module: str) -> str:
 
 
 def _rows() -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
-    with open(FILE, encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    for line in lines:
+    for line in HOMES:
         here, _, rest = line.partition(" > ")
         there, _, names = rest.partition(": ")
         for name in names.split():
