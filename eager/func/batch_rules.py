@@ -349,7 +349,7 @@ def rule_of(op: Op) -> Rule | None:
 
 def is_batched_as_one(op: Op) -> bool:
     """Whether `op` on the slices of a batch is the same op, or one like it, on the batch."""
-    return rule_of(op) in (pointwise, shifted, repeated, unchanged, matmul, einsum)
+    return op.name in DEFINITIONS or rule_of(op) in (pointwise, shifted, repeated, unchanged, matmul, einsum)
 
 
 def definition_of(op: Op) -> Callable[..., Any]:

@@ -85,27 +85,25 @@ class CallCode:
         before = [" # checks", *self._fetched(), *self._asked(), *self._taken(), " # program"]
         if not self._changes:
             return [*before, *self.arrays.run(self._arrays()), *self._completed(given, " return ")]
-        generators, stopped = self.names.of(self._generators()), self.names.of(self._services.stopped)
-        rewound = f"rewind({generators}, marks)"
+        stopped, drawn = self.names.of(self._services.stopped), self._generators()
+        generators = self.names.of(drawn) if drawn else ""
+        rewound = f"rewind({generators}, marks)" if drawn else "pass"
         # An interrupt may come wherever a function is called: what has begun is finished, or nothing has happened.
         # Everything that is done to finish may be done twice
         return [
             " done, begun = [], False",
-            f" marks = mark({generators})",
+            *([f" marks = mark({generators})"] if drawn else []),
             " try:",
             *indented([*before, *self.arrays.run_into(self._arrays()), " out = done[0]"]),
             *indented(self._completed(given, " result = ")),
             "  if drawn is not None: drawn.clear()",  # which says that the call has ended
             "  return result",
             f" except {stopped}:",  # the call goes another way: as if this had not begun
-            f"  try: {rewound}",
-            "  except BaseException:",
-            f"   {rewound}",
-            "   raise",
+            *([f"  try: {rewound}", "  except BaseException:", f"   {rewound}", "   raise"] if drawn else []),
             "  raise",
             " except BaseException as interrupt:",
             "  if not done:",
-            f"   {rewound}",
+            *([f"   {rewound}"] if drawn else []),
             "   raise",
             "  try:",
             "   out = done[0]",

@@ -132,7 +132,7 @@ class Alike:
         if cut is not None:
             axis, at = cut
             self._add(node, (node.inputs[0], axis, node.shape[axis]), at)
-        if first is None or node.op.several or node.op.impure or node.check is not None or not can_be_one(node):
+        if first is None or node.op.several or node.op.impure or not can_be_one(node):
             return
         operands = tuple(
             [

@@ -106,6 +106,7 @@ def refused(call: Callable[[], Any]) -> str | None:
 
 
 @pytest.mark.deep
+@pytest.mark.filterwarnings("ignore:by_sum is traced and compiled again:UserWarning")  # which is so
 @pytest.mark.parametrize("name", FORMS)
 def test_any_number_of_rounds_ends_in_bounded_work(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unrolling, "ROUNDS", 32)  # as the others, but sooner

@@ -13,6 +13,7 @@ import pytest
 import eager as torch
 import eager.nn.functional as F
 import graphc
+from eager import nn
 from graphc.ir import Graph
 from graphc.ir.check import check
 from graphc.passes.cse import eliminate_common_subexpressions
@@ -40,6 +41,11 @@ ALIKE: dict[str, tuple[Callable[..., Any], int]] = {
     "blocks of columns": (lambda A, W: torch.cat([(A @ w).sin() for w in W.chunk(6, 1)], 1), 1),
     "a dim in the middle": (lambda A, T: torch.stack([T[:, k] @ A for k in range(8)]), 1),
     "pieces laid apart": (lambda A, X: sum(F.pad((A @ X[k])[:1], (3 * k, 23 - 3 * k)) for k in range(8)), 1),
+    "layers with a bias": (lambda A, X: sum(torch.tanh(F.linear(x, A, A[0])) for x in X.chunk(4)), 1),
+    "classes": (
+        lambda A, X, Y: sum(F.cross_entropy(x @ A, t) for x, t in zip(X.chunk(4), Y.argmax(1).chunk(4), strict=True)),
+        1,
+    ),
     "neighbours": (lambda A, X: sum((A @ (X[k + 1] - X[k])).abs() for k in range(7)), 1),
 }
 # as they are: recurrences, too few, not alike
@@ -103,3 +109,26 @@ def test_a_zero_that_was_padded_keeps_its_sign_as_sums_have_it():
     for a, b in zip(batched.outputs, graph.outputs, strict=True):
         found, expected = batched.evaluate(x.numpy())[a], graph.evaluate(x.numpy())[b]
         np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
+def test_checks_of_slices_are_checks_of_the_whole():
+    """Microbatches, whose gradients are added up: a class that there is not fails as in eager, and changes nothing."""
+    model = nn.Sequential(nn.Linear(20, 30), nn.ReLU(), nn.Linear(30, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @graphc.compile
+    def step(x, y):
+        optimizer.zero_grad()
+        for a, b in zip(x.chunk(4), y.chunk(4), strict=True):
+            (F.cross_entropy(model(a), b) / 4).backward()
+        optimizer.step()
+
+    x, y = torch.randn(32, 20), torch.arange(32) % 3
+    step(x, y)
+    assert "slices" in [record.name for record in step.graph.history]
+    before = model[0].weight.detach().clone()
+    with pytest.raises(IndexError, match="Target 7 is out of bounds"):
+        step(x, torch.where(torch.arange(32) == 20, 7, y))
+    assert torch.equal(model[0].weight, before)
+    step(x, y)
+    assert not torch.equal(model[0].weight, before)
