@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from compare.checking.findings import Report
@@ -53,29 +54,39 @@ class Catch(NamedTuple):
 
 
 def hunt(fault: Fault, seconds: float | None = None, tries: int = TRIES) -> Catch:
-    """Plant `fault`, and look for it: its own trials, then `tries` random programs, for at most `seconds` if given."""
+    """Plant `fault`, and look for it: its own trials, then `tries` random programs, for at most `seconds` if given.
+
+    A random program finds it only if it is no bug without it.
+    """
     start = time.perf_counter()
-    with uncached(), fault.plant(), warnings.catch_warnings(), unannounced():  # a wrong program must not be kept
-        warnings.simplefilter("ignore")  # wrong kernels leave their domains
+    with _planted(fault):
         for how, report in fault.trials():
             if report.verdict is Verdict.BUG:
                 return _caught(fault, how, report, start)
-        report = _at_random(fault.op, tries, None if seconds is None else start + seconds)
+    report = _at_random(fault, tries, None if seconds is None else start + seconds)
     if report is not None:
         return _caught(fault, "random program", report, start)
     return Catch(fault, "", None, False, time.perf_counter() - start)
 
 
-def _at_random(op: str, tries: int, until: float | None) -> Report | None:
-    """The report of the first random program, of `op` alone or of any ops, that is a bug; None after so many, or at the
-    time `until`."""
-    others: Collection[str] = [name for name in OPS if name != op] if op else ()
+@contextlib.contextmanager
+def _planted(fault: Fault) -> Iterator[None]:
+    with uncached(), fault.plant(), warnings.catch_warnings(), unannounced():  # a wrong program must not be kept
+        warnings.simplefilter("ignore")  # wrong kernels leave their domains
+        yield
+
+
+def _at_random(fault: Fault, tries: int, until: float | None) -> Report | None:
+    """The report of the first random program, of the fault's op alone or of any ops, that is a bug with the fault and
+    none without it; None after so many, or at the time `until`."""
+    others: Collection[str] = [name for name in OPS if name != fault.op] if fault.op else ()
     for seed in range(0, tries, BATCH):
         if until is not None and time.perf_counter() >= until:
             break
-        found = fuzz(BATCH, seed=seed, modes=MODES, batch=BATCH, without=others)
+        with _planted(fault):
+            found = fuzz(BATCH, seed=seed, modes=MODES, batch=BATCH, without=others)
         for failure in found.failures:
-            if failure.report.verdict is Verdict.BUG:
+            if failure.report.verdict is Verdict.BUG and fuzz(1, seed=failure.seed, modes=MODES, without=others).ok:
                 return failure.report
     return None
 

@@ -126,12 +126,6 @@ def storage_of(array: np.ndarray) -> Any:
     return array
 
 
-def at_offset(whole: np.ndarray, array: np.ndarray, offset: int) -> np.ndarray:
-    """The array that lies like `array`, so many bytes from the first of the memory of `whole`."""
-    flat = whole if whole.flags.c_contiguous else whole.T
-    return np.ndarray(array.shape, array.dtype, flat, offset, array.strides)
-
-
 class _Memory:
     """The memory of an array under another owner."""
 
@@ -141,14 +135,24 @@ class _Memory:
 
 
 def separate(array: np.ndarray) -> np.ndarray:
-    """The same memory as an array whose in-place writes are counted apart.
+    """The same elements in a memory of their own, in which in-place writes are counted apart."""
+    apart = np.asarray(_Memory(array)).view(array.dtype)
+    apart.flags.writeable = array.flags.writeable
+    return apart
+
+
+def separate_view(array: np.ndarray) -> np.ndarray:
+    """The same elements, as far from the first one of their memory, in which in-place writes are counted apart.
 
     It stays as writeable as it is: an expanded tensor is not, and what it shows is.
     """
     owner = storage_of(array)
-    whole = np.asarray(_Memory(owner)).view(owner.dtype)
+    whole = separate(owner)
+    if array is owner:
+        return whole
+    flat = whole if whole.flags.c_contiguous else whole.T
     offset = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-    apart = whole if array is owner else at_offset(whole, array, offset)
+    apart = np.ndarray(array.shape, array.dtype, flat, offset, array.strides)
     apart.flags.writeable = array.flags.writeable
     return apart
 

@@ -315,7 +315,7 @@ class Tensor(TensorMethods, metaclass=Overrides):
         data = self._d
         if data.__class__ is not np.ndarray or not on_arrays():
             return self.detach()
-        return Tensor._wrap(state.separate(data))
+        return Tensor._wrap(state.separate_view(data))
 
     @data.setter
     def data(self, value: Tensor) -> None:

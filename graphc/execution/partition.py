@@ -249,11 +249,17 @@ def _backward_part(joint: Graph, forward_inputs: int, residuals: list[int]) -> t
 
 
 def _read_by_rules(joint: Graph, forward_inputs: int) -> frozenset[int]:
-    """The numbers of the forward inputs that what is computed for the gradients alone reads."""
+    """The numbers of the forward inputs that gradients alone read, as they are or as views."""
     result, gradients = joint.result
     first = ancestors(joint.nodes, [r.id for r in refs_of(result)])
     needed = ancestors(joint.nodes, [r.id for r in gradients])
-    there = {i for id in needed - first for i in joint.nodes[id].inputs} | {r.id for r in gradients}
+    pending = list({i for id in needed - first for i in joint.nodes[id].inputs} | {r.id for r in gradients})
+    there = set(pending)
+    while pending:
+        node = joint.nodes[pending.pop()]
+        if node.op.lens is not None and node.inputs[0] not in there:
+            there.add(node.inputs[0])
+            pending.append(node.inputs[0])
     return frozenset(k for k, id in enumerate(joint.inputs[:forward_inputs]) if id in there)
 
 

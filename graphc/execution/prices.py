@@ -72,12 +72,12 @@ def prices(
     for id in early:
         node = nodes[id]
         if node.op is INPUT:
-            found[id] = Price(0 if id in read else again.byte * size_of(node.aval), NEVER)
+            found[id] = Price(0 if id in read else _held(node, again), NEVER)
             continue
         if not node.inputs:
             found[id] = Price(0, 0)  # constants are repeated
             continue
-        hand_over = NEVER if node.op.several else again.byte * size_of(node.aval)
+        hand_over = NEVER if node.op.several else _held(node, again)
         # what forward has no use for is computed once, in either part; if it makes no difference, when it is needed
         compute = 0
         hand_over += id not in first
@@ -87,8 +87,13 @@ def prices(
             chain += cost / max(node.size, 1)
             compute = int(cost) if chain <= again.chain else NEVER
         chains[id] = 0.0 if compute >= NEVER else chain
-        found[id] = Price(hand_over // 4 if id in results else hand_over, compute)
+        found[id] = Price(-(-hand_over // 4) if id in results else hand_over, compute)
     return found
+
+
+def _held(node: Node, again: Recomputation) -> int:
+    """The price of keeping a value: never 0, not even of an empty one, for that would say that it is there anyway."""
+    return max(again.byte * size_of(node.aval), 1)
 
 
 def size_of(aval: Aval) -> int:

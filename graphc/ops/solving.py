@@ -89,8 +89,10 @@ _MESSAGES = {
 
 
 def _regular(xp: Any, x: Any, *others: Any, checked: bool, asked: str) -> Any:
-    # the NumPy kernel raises by itself
-    return True if xp is np or not checked else xp.all(xp.linalg.slogdet(x)[0] != 0)
+    # the NumPy kernel raises by itself; of a matrix with nan nothing is known, and any pivot may be 0
+    if xp is np or not checked:
+        return True
+    return xp.all((xp.linalg.slogdet(x)[0] != 0) | xp.isnan(x).any((-2, -1)))
 
 
 OTHER_DTYPE = "{}: Expected A and B to have the same dtype, but found A of type {} and B of type {} instead"

@@ -457,3 +457,18 @@ def _order_of_a_polynomial(x):
 def test_decisions_that_rounding_makes(f, x):
     report = compare.check(f, x, modes=["eager", "graph", "compiled"])
     assert report.ok, report
+
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize("rows", [[[NAN, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]], [[1.0, 0.0], [0.0, NAN]]])
+@pytest.mark.parametrize("function", [torch.linalg.inv, lambda a: torch.linalg.solve(a, torch.eye(len(a)))])
+def test_a_matrix_with_nan_is_not_called_singular(rows, function):
+    assert function(torch.tensor(rows)).isnan().any()
+    assert graphc.compile(function)(torch.tensor(rows)).isnan().any()
+
+
+def test_a_singular_matrix_still_is():
+    with pytest.raises(torch.linalg.LinAlgError):
+        graphc.compile(torch.linalg.inv)(torch.tensor([[1.0, 1.0], [1.0, 1.0]]))

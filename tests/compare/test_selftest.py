@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,10 @@ import compare
 import eager as torch
 import graphc
 from compare.command_line import main
+from compare.judging.tolerance import Verdict
 from compare.locating.culprit import Culprit
 from compare.locating.surroundings import STALE
+from compare.selftest import hunting
 from compare.selftest.campaign import SelftestReport, chosen, selftest
 from compare.selftest.fault import Expected, Fault
 from compare.selftest.faults import FAULTS
@@ -117,6 +121,26 @@ def test_planted_kernels_reach_eager_generated_code():
         assert torch.sin(x).item() == 7.5
         assert compare.check(torch.sin, x, modes=["graph"]).verdict < compare.check(torch.sin, x).verdict
     assert torch.sin(x).item() == np.sin(np.float32(0.5))
+
+
+def test_a_random_program_that_fails_without_the_fault_finds_nothing(monkeypatch: pytest.MonkeyPatch):
+    asked: list[bool] = []
+    planted: list[bool] = []
+
+    @contextmanager
+    def plant() -> Iterator[None]:
+        planted.append(True)
+        yield
+        planted.pop()
+
+    def fuzz(count: int, seed: int, **options: Any) -> Any:
+        asked.append(bool(planted))
+        failure = SimpleNamespace(seed=seed, report=SimpleNamespace(verdict=Verdict.BUG))
+        return SimpleNamespace(failures=[failure], ok=False)
+
+    monkeypatch.setattr(hunting, "fuzz", fuzz)
+    assert not hunt(Fault("nothing", "kernels", plant, Expected("sin"), lambda: iter(())), tries=16).found
+    assert asked == [True, False] * 2
 
 
 def test_survivor_is_reported():

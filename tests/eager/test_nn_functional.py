@@ -78,3 +78,18 @@ def test_a_compiled_call_is_the_same(call: str):
 
     found = graphc.compile(program)(*(leaf.detach() for leaf in leaves))
     np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("padding_mode", ["border", "reflection"])
+@pytest.mark.parametrize("d", [2, 3])
+def test_points_on_the_border_of_an_image_have_the_value_of_its_pixels(compiled: bool, padding_mode: str, d: int):
+    image = eager.ones(1, 1, *(3,) * d)
+    image[(..., *(slice(None),) * (d - 1), 2)] = np.inf  # the pixels beside the border have no weight there
+    grid = eager.zeros(1, *(1,) * (d - 1), 2, d)
+    grid[..., 0, 0], grid[..., 1, 0] = 1.0, -1.0
+
+    def sampled(image, grid):
+        return eager.nn.functional.grid_sample(image, grid, padding_mode=padding_mode, align_corners=True).flatten()
+
+    assert (graphc.compile(sampled) if compiled else sampled)(image, grid).tolist() == [np.inf, 1.0]

@@ -152,7 +152,8 @@ def _mixed(last: Tensor, places: list[Tensor], shape: tuple[int, ...], mode: str
 
     def pixels(offsets: tuple[int, ...]) -> Tensor:
         at = [E.add(low, float(k)) for low, k in zip(lows, offsets, strict=True)]
-        return _taken(last, at, shape, padding_mode, align_corners)
+        # a point on the border has no weight beside it; in place of 0 * inf, there is nothing
+        return _taken(last, at, shape, padding_mode if mode == "bicubic" else "zeros", align_corners)
 
     if mode == "bicubic":
         down, across = ([_beside_channels(_cubic(t, k)) for k in STEPS] for t in rests)
