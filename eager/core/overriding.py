@@ -137,7 +137,9 @@ def overloaded(values: Iterable[Any]) -> list[Any]:
 def _takes_part(kind: type) -> bool:
     if Asking in kind.__mro__:
         return True
-    return not isinstance(kind, Overrides) and not issubclass(kind, type) and getattr(kind, HANDLER, None) is not None
+    if isinstance(kind, Overrides) or issubclass(kind, type) or (handler := getattr(kind, HANDLER, None)) is None:
+        return False
+    return getattr(handler, "__module__", None) != "torch._tensor"  # PyTorch's own, which would call again
 
 
 def called(public: Any, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
