@@ -117,20 +117,14 @@ class Asking:
 def overloaded(values: Iterable[Any]) -> list[Any]:
     """One instance of each class among `values` that takes part, subclasses before their bases, else in order.
 
-    What is in lists and tuples counts.
+    What is in lists and tuples counts, but not what lists in these have.
     """
     found: list[Any] = []
     for value in values:
-        kind = type(value)
-        if kind is list or kind is tuple:
-            each = [v for v in overloaded(value) if all(type(v) is not type(other) for other in found)]
-        elif _takes_part(kind) and all(kind is not type(other) for other in found):
-            each = [value]
-        else:
-            continue
-        for new in each:
-            at = next((k for k, other in enumerate(found) if isinstance(new, type(other))), len(found))
-            found.insert(at, new)
+        for new in value if type(value) is list or type(value) is tuple else (value,):
+            if _takes_part(kind := type(new)) and all(kind is not type(other) for other in found):
+                at = next((k for k, other in enumerate(found) if isinstance(new, type(other))), len(found))
+                found.insert(at, new)
     return found
 
 

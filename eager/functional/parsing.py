@@ -24,6 +24,7 @@ FACTORY = (  # written "%" in the file
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False, "
     "bool? requires_grad=False"
 )
+TEXT = Path(__file__).with_name("signatures.txt").read_text("utf-8")  # now: a call may fail while a file is read
 NUMPY = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 # functions that take numbers for tensors
 NUMBERS = frozenset("add div divide mul multiply sub subtract true_divide floor_divide copy_".split())
@@ -232,7 +233,7 @@ def _bound(form: Signature) -> Signature | None:
 def _table() -> dict[str, list[str]]:
     """Name, with "." for a method -> its lines."""
     found: dict[str, list[str]] = {}
-    for line in (Path(__file__).parent / "signatures.txt").read_text().splitlines():
+    for line in TEXT.splitlines():
         found.setdefault(line.partition("(")[0], []).append(line)
     return found
 
