@@ -51,6 +51,10 @@ def _in_place(
     return buffer_callback(call, types, vmap_method=vmap_method)(*arrays)
 
 
+def _travels_halved(dtype: np.dtype) -> bool:
+    return dtype.itemsize == 8 and dtype.kind != "c"
+
+
 def _sent(
     function: Callable[..., Sequence[Any]], results: Results, arrays: Sequence[Any], vmap_method: str
 ) -> list[Any]:
@@ -62,23 +66,23 @@ def _sent(
 
     def whole(value: Any, dtype: np.dtype) -> np.ndarray:
         array = np.asarray(value)
-        return np.ascontiguousarray(array).view(dtype)[..., 0] if dtype.itemsize == 8 else array
+        return np.ascontiguousarray(array).view(dtype)[..., 0] if _travels_halved(dtype) else array
 
     def sent(value: Any, dtype: np.dtype) -> np.ndarray:
         array = np.asarray(value, dtype)
-        return np.ascontiguousarray(array[..., None]).view(_HALF) if dtype.itemsize == 8 else array
+        return np.ascontiguousarray(array[..., None]).view(_HALF) if _travels_halved(dtype) else array
 
     def call(*values: Any) -> list[np.ndarray]:
         made = function(*map(whole, values, dtypes))
         return [sent(value, dtype) for value, (_, dtype) in zip(made, results, strict=True)]
 
     types = [
-        jax.ShapeDtypeStruct((*shape, 2), _HALF) if dtype.itemsize == 8 else jax.ShapeDtypeStruct(shape, dtype)
+        jax.ShapeDtypeStruct((*shape, 2), _HALF) if _travels_halved(dtype) else jax.ShapeDtypeStruct(shape, dtype)
         for shape, dtype in results
     ]
-    halved = [converted(a, _HALF) if a.dtype.itemsize == 8 else a for a in arrays]
+    halved = [converted(a, _HALF) if _travels_halved(a.dtype) else a for a in arrays]
     made = jax.pure_callback(call, types, *halved, vmap_method=vmap_method)
     return [
-        converted(value, dtype) if dtype.itemsize == 8 else value
+        converted(value, dtype) if _travels_halved(dtype) else value
         for value, (_, dtype) in zip(made, results, strict=True)
     ]

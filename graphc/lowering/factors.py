@@ -182,7 +182,8 @@ def logs_of_factors(factors: Factors) -> tuple[Any, Any]:
     """The sign, or phase, of the determinant, and the logarithm of its size."""
     d = _pivots(factors)
     logs = jnp.log(jnp.abs(d)).sum(axis=-1)
-    return jnp.sign(d).prod(axis=-1) * _sign(factors).astype(d.dtype), jnp.where(factors.halved, 2 * logs, logs)
+    sign = jnp.sign(d).prod(axis=-1) * _sign(factors).astype(d.dtype)
+    return jnp.where(sign == 0, 0, sign), jnp.where(factors.halved, 2 * logs, logs)
 
 
 def determinant_of_factors(factors: Factors) -> Any:

@@ -65,7 +65,9 @@ def _hardsigmoid_definition(F: Any, x: Any) -> Any:
 
 def _huber_definition(F: Any, x: Any, delta: float) -> Any:
     distance = F.abs(x)
-    return F.where(distance < delta, F.square(distance) * 0.5, (distance - 0.5 * delta) * delta)
+    far = distance >= delta  # nan is not, and stays
+    # an infinite distance is not squared: the gradient that `where` drops would be 0 * inf
+    return F.where(far, (distance - 0.5 * delta) * delta, F.square(F.where(far, 0, distance)) * 0.5)
 
 
 def _real(kernel: str) -> Any:

@@ -102,6 +102,11 @@ def _two_scalars(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[
     return sign, Aval(sign.shape, real_of(sign.dtype))
 
 
+def _slogdet(xp, x):
+    sign, logs = xp.linalg.slogdet(x)
+    return xp.where(sign == 0, 0, sign), logs  # 0 has no sign, though pivots have
+
+
 @small_alone("numpy")
 def _np_slogdet(x):
     sign, logs = np.linalg.slogdet(x)
@@ -132,7 +137,7 @@ def _ref_slogdet(x):
 
 
 slogdet = op(
-    "slogdet", "input", results="sign logabsdet", impl=lambda xp, x: tuple(xp.linalg.slogdet(x)), numpy=_np_slogdet,
+    "slogdet", "input", results="sign logabsdet", impl=_slogdet, numpy=_np_slogdet,
     rule=Rule(_two_scalars, accepts=FLOATING), label="LinalgSlogdet", rounding=ELIMINATES, ref=_ref_slogdet,
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))), vjp=dict(input=_slogdet_vjp),
 )  # fmt: skip

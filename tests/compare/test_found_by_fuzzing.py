@@ -472,3 +472,8 @@ def test_a_matrix_with_nan_is_not_called_singular(rows, function):
 def test_a_singular_matrix_still_is():
     with pytest.raises(torch.linalg.LinAlgError):
         graphc.compile(torch.linalg.inv)(torch.tensor([[1.0, 1.0], [1.0, 1.0]]))
+
+
+def test_complex_numbers_travel_to_callbacks_whole():
+    report = compare.check_op("draw", dtypes=[np.dtype(np.complex64)], modes=["compiled"])
+    assert report.ok, report

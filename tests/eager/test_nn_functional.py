@@ -85,7 +85,7 @@ def test_a_compiled_call_is_the_same(call: str):
 @pytest.mark.parametrize("d", [2, 3])
 def test_points_on_the_border_of_an_image_have_the_value_of_its_pixels(compiled: bool, padding_mode: str, d: int):
     image = eager.ones(1, 1, *(3,) * d)
-    image[(..., *(slice(None),) * (d - 1), 2)] = np.inf  # the pixels beside the border have no weight there
+    image[(0, 0, *(1,) * (d - 1), 2)] = np.inf  # on the border: what would be beside it has no weight
     grid = eager.zeros(1, *(1,) * (d - 1), 2, d)
     grid[..., 0, 0], grid[..., 1, 0] = 1.0, -1.0
 
