@@ -1,9 +1,12 @@
 """What PyTorch's parser of arguments says of a call: asked when a call has failed.
 
 `signatures.txt` has the signatures that PyTorch 2.13 parses, in its notation: a line for each overload, with "." before
-those of methods that do not follow from the function's. The rules are those of `torch/csrc/utils/python_arg_parser.cpp`
-and `invalid_arguments.cpp`: overloads are tried in order; if there is one, or one that takes as many arguments as there
-are, it says what is wrong, else all are listed.
+those of methods that do not follow from the function's. They are what PyTorch's `gen_python_functions.load_signatures`
+makes of `native_functions.yaml` and `deprecated.yaml`, and the texts in `torch/csrc/autograd/python_*.cpp` of what is
+bound by hand; `tests/eager/test_argument_parser.py` holds them against PyTorch.
+
+The rules are those of `torch/csrc/utils/python_arg_parser.cpp` and `invalid_arguments.cpp`: overloads are tried in
+order; if there is one, or one that takes as many arguments as there are, it says what is wrong, else all are listed.
 """
 
 from __future__ import annotations
