@@ -474,6 +474,7 @@ def test_a_singular_matrix_still_is():
         graphc.compile(torch.linalg.inv)(torch.tensor([[1.0, 1.0], [1.0, 1.0]]))
 
 
+@pytest.mark.filterwarnings("ignore:Casting complex values")
 def test_complex_numbers_travel_to_callbacks_whole():
     report = compare.check_op("draw", dtypes=[np.dtype(np.complex64)], modes=["compiled"])
     assert report.ok, report
