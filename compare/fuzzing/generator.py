@@ -57,8 +57,6 @@ class Draft:
         self._count = 0
         self._memory = rng.spawn(1)[0]  # of its own: programs are the same wherever their inputs lie
 
-    # --- variables
-
     def fresh(self) -> str:
         """A new name."""
         self._count += 1
@@ -108,8 +106,6 @@ class Draft:
         # the latest more often: long chains, and every value is used
         weights = np.arange(1.0, len(found) + 1)
         return found[self.rng.choice(len(found), p=weights / weights.sum())]
-
-    # --- statements
 
     def undoable(self) -> Callable[[], None]:
         """A function that takes back what is added from now on."""

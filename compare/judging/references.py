@@ -58,9 +58,6 @@ def disputes(node: Node, operands: Sequence[np.ndarray], value: Any, differentia
         yield from _about_gradients(node, operands)
 
 
-# --- values
-
-
 def _about_value(node: Node, operands: Sequence[np.ndarray], value: Any) -> Dispute | None:
     op, values = node.op, results_of(value)
     whole = not any(is_inexact(v.dtype) for v in values) or "dtype" in op.params or bool(op.traits & Trait.BITS)
@@ -155,9 +152,6 @@ def _far_off(node: Node, operands: Sequence[np.ndarray], value: Any, wide: Any) 
     exact, noise = Yardstick(graph, operands, 0).of(graph.outputs[0], value)
     judgement = judge(value, np.asarray(exact, value.dtype), exact, noise)
     return Dispute("kernel", judgement.detail) if judgement.verdict is Verdict.BUG else None
-
-
-# --- gradients
 
 
 def _about_gradients(node: Node, operands: Sequence[np.ndarray]) -> Iterator[Dispute]:

@@ -68,8 +68,6 @@ class _Unrolling:
         builder.nodes[id] = Node(id, node.op, inputs, node.params, node.results, node.where, node.scope)
         return _Known(builder.symbol(id), run_kernel(node.op, [known.value for known in operands], node.params))
 
-    # --- what control flow does
-
     def switch(self, params: Mapping[str, Any], operands: list[_Known]) -> list[_Known]:
         branches = params["branches"]
         return self._run(branches[min(max(int(operands[0].value), 0), len(branches) - 1)], operands[1:])

@@ -145,8 +145,6 @@ class CallCode:
             *self._result(given, last),
         ]
 
-    # --- what is read
-
     def _tensor(self, source: Any) -> str:
         """The expression of the tensor behind a source."""
         match source:
@@ -206,8 +204,6 @@ class CallCode:
             own = self.names.of(self._services.executable)
             lines.append(f" if {self.arrays.taken(f'x{k}', data, self._loaded)}: x{k} = {own}.own(x{k})")
         return lines
-
-    # --- what is made of the outputs
 
     def _wrap(self, k: int) -> list[str]:
         return self.arrays.wrapped(k, *self._plan.outputs[k])
@@ -281,8 +277,6 @@ class CallCode:
                 tensors, grads = (", ".join(column) for column in zip(*chosen, strict=True))
                 lines.append(f"  backward([{tensors}], [{grads}], retain_graph={keep})")
         return [" if not begun:", "  begun = True", *lines] if lines else []  # adds: not to be done twice
-
-    # --- the result
 
     def _result(self, given: str, last: str) -> list[str]:
         """The function's result, made of the program's, and what it puts into Python state."""

@@ -135,8 +135,6 @@ class Facts:
         alone = form is not None and any(f.atom == id for t in form.terms for f in t.factors)
         return None if alone else form
 
-    # --- where zeros are
-
     def band(self, id: int) -> Band:
         """Of a matrix; of a stack of matrices nothing is known."""
         if id not in self._bands:
@@ -179,8 +177,6 @@ class Facts:
 
     def _band_of_atom(self, id: int) -> Band | None:
         return self.band(id) if self._nodes[id].aval.ndim == 2 else None
-
-    # --- symmetry
 
     def symmetric(self, id: int) -> bool:
         """Whether a matrix is its transpose, but for rounding."""
@@ -270,8 +266,6 @@ class Facts:
             return False
         passed = self._passed(node)
         return ("orthogonal",) in self.claims(id) or (passed is not None and self.orthogonal(passed))
-
-    # --- ranges
 
     def range(self, id: int) -> Range:
         """Between which numbers the elements lie; nan is none."""

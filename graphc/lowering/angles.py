@@ -64,9 +64,6 @@ def _series(t: Any, coefficients: Sequence[float]) -> Any:
     return total
 
 
-# --- sine, cosine, tangent
-
-
 def _parted(x: Any) -> tuple[Any, Any, Any]:
     """(k, r, rest): x is k pi/2 + r + rest, where r is at most pi/4, and the rest below its rounding."""
     first, second, third, last = (x.dtype.type(part) for part in _PRECISIONS[x.dtype].quarter)
@@ -129,9 +126,6 @@ def _periodic(vectors: Callable[[Any], Any], other: Callable[[Any], Any], slope:
 sin = _periodic(functools.partial(_turned, 0), jnp.sin, lambda x, r: cos(x))
 cos = _periodic(functools.partial(_turned, 1), jnp.cos, lambda x, r: -sin(x))
 tan = _periodic(_quotient, jnp.tan, lambda x, r: 1 + r * r)
-
-
-# --- their inverses
 
 
 def _angle(y: Any, x: Any) -> Any:

@@ -109,8 +109,6 @@ class Bundle:
         self._known[id(value)] = offered
         return offered
 
-    # --- what other packages have
-
     def _module(self, module: ModuleType) -> str:
         path = module.__name__
         if _ours(path):
@@ -132,8 +130,6 @@ class Bundle:
             if getattr(module, name, None) is value:
                 return name if module is builtins else f"{self._module(module)}.{name}"
         return None
-
-    # --- what is written out
 
     def _begin(self, value: Any, wanted: str) -> str:
         """A name for `value`, whose definition is about to be written."""
@@ -323,9 +319,6 @@ def _expression(text: str) -> ast.expr:
 
 def _copy(node: Any) -> Any:
     return ast.parse(ast.unparse(node)).body[0] if isinstance(node, ast.stmt) else _expression(ast.unparse(node))
-
-
-# --- finding sources
 
 
 @functools.lru_cache(maxsize=128)

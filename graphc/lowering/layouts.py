@@ -47,9 +47,6 @@ def channels_last(graph: Graph) -> Graph:
     return _Arranged(graph, forms, _chosen(graph, forms)).graph()
 
 
-# --- what can be computed with channels last
-
-
 def _form(graph: Graph, node: Node) -> _Form | None:
     op, nodes = node.op, graph.nodes
     if op.name in WINDOWS:
@@ -106,9 +103,6 @@ def _params(node: Node, rank: int) -> dict[str, Any]:
         return tuple(value[k] for k in order) if name in _EACH or node.op is _EXPAND else value
 
     return {name: of(name, value) for name, value in node.params.items()}
-
-
-# --- what is
 
 
 def _chosen(graph: Graph, forms: Mapping[int, _Form]) -> set[int]:

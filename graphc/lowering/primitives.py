@@ -56,9 +56,6 @@ def _isnan(node: Node, names: Sequence[str], avals: Sequence[Aval]) -> str | Non
     return f"lax.ne({names[0]}, {names[0]})" if kind(avals[0].dtype) in "fc" else None
 
 
-# --- movement
-
-
 def _reshape(node: Node, names: Sequence[str], avals: Sequence[Aval]) -> str | None:
     return f"lax.reshape({names[0]}, {node.shape})"
 
@@ -96,9 +93,6 @@ def _flip(node: Node, names: Sequence[str], avals: Sequence[Aval]) -> str | None
 
 def _cat(node: Node, names: Sequence[str], avals: Sequence[Aval]) -> str | None:
     return f"lax.concatenate([{', '.join(names)}], {node.params['axis'] % node.aval.ndim})"
-
-
-# --- reductions
 
 
 def _kept(text: str, node: Node) -> str:

@@ -95,8 +95,6 @@ class Processes:
 
             clear_backends()
 
-    # --- programs
-
     def mesh(self, ranks: tuple[int, ...]) -> Any:
         """The mesh of one device of each of the processes `ranks`."""
         if ranks not in self._meshes:
@@ -121,8 +119,6 @@ class Processes:
         """This process's `array` as an argument of a program across `ranks`."""
         own = jax.device_put(array, self.devices[self.rank])
         return jax.make_array_from_single_device_arrays(own.shape, self.sharding(ranks), [own])
-
-    # --- the thread that runs them
 
     def submit(self, label: str, function: Callable[[], Any]) -> Future[Any]:
         """Run `function`, which waits for other processes, after all that was submitted before."""
@@ -183,8 +179,6 @@ class Processes:
     def run(self, name: str, array: np.ndarray, params: Mapping[str, Any]) -> np.ndarray:
         """See `graphc.ops.collectives.Transport`."""
         return self.result(self.start(name, array, params), label_of(name, array, params))
-
-    # --- the key-value store of the coordination service
 
     @property
     def _client(self) -> Any:

@@ -157,9 +157,6 @@ class _Names(pickle.Unpickler):
         return _Inert()
 
 
-# --- whose files they are
-
-
 def trusted(status: os.stat_result) -> bool:
     """Whether only the user, or root, can have written what has this status. On Windows the user's profile decides."""
     return not hasattr(os, "geteuid") or (status.st_uid in (os.geteuid(), 0) and not status.st_mode & _OTHERS)

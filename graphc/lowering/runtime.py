@@ -153,9 +153,6 @@ def dims(array: jax.Array) -> Dims | None:
     return (*axes, *((),) * (array.ndim - len(axes)))
 
 
-# --- programs
-
-
 class _Held:
     """An argument of a cached function that is not part of the key."""
 

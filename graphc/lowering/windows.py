@@ -24,9 +24,6 @@ from graphc.ops.maxima import lowest
 TAPS = 25  # of a window: XLA takes a while to compile more
 
 
-# --- pooling
-
-
 def _tiles(shape: Sizes, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> bool:
     """Whether the windows are next to each other, and all of the image."""
     exact = all(n % k == 0 for n, k in zip(shape[1:-1], kernel, strict=True))

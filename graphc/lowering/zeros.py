@@ -96,9 +96,6 @@ def loses_zero(node: Node, avals: Sequence[Any], numbers: Sequence[Any]) -> bool
     )  # fmt: skip
 
 
-# --- graphs that a node runs
-
-
 def inside(node: Node, held: Held) -> list[Any]:
     """What is known of the inputs of the graphs that `node` runs: the numbers of what is the same in each step."""
     numbers = [held.get(i) for i in node.inputs]

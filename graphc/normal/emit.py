@@ -135,8 +135,6 @@ class _Writer:
             value %= 1 << 8 * self._dtype.itemsize
         return self._builder.constant(value, self._dtype)
 
-    # --- reading
-
     def _view(self, array: Symbol, factor: Factor) -> Labelled:
         """A factor with an axis for each of its labels."""
         F = self._F
@@ -187,8 +185,6 @@ class _Writer:
         dims = tuple([part.labels.index(k) for k in labels])
         return part.array if dims == tuple(range(len(dims))) else self._F.permute(part.array, dims=dims)
 
-    # --- multiplying
-
     def _product(self, parts: Sequence[Labelled], kept: frozenset[int], order: Sequence[int]) -> Labelled:
         """Parts, multiplied, and summed up over the labels that are not kept. order: of the axes, if that is free."""
         F = self._F
@@ -225,8 +221,6 @@ class _Writer:
         """With an axis of size 1 for each label that it has not."""
         array = self._ordered(part, [k for k in labels if k in part.labels])
         return self._shaped(array, [self._sizes[k] if k in part.labels else 1 for k in labels])
-
-    # --- laying in place
 
     def _placed(self, result: Labelled, shape: Sequence[int]) -> Piece:
         """The result with its elements in their order, and where they are to lie."""

@@ -107,8 +107,6 @@ class _Writer:
         follows = [u for u in users if adds_up(u) or transposes(u) or (u.op.pointwise and u.op.lifting is not None)]
         return bool(users) and len(follows) == len(users) and all(self._is_narrow(u, rows) for u in follows)
 
-    # --- what a matrix is made of
-
     def _factors(self, x: Symbol) -> tuple[Symbol, Symbol] | None:
         """The square matrices whose product a node is, if nothing else reads it or both are triangles."""
         node = node_of(x)
@@ -161,8 +159,6 @@ class _Writer:
         """The rows from, to of blocks on the diagonal, beside which all is zero on one side."""
         blocks, corner = self._blocks(x), self._corner(x)
         return blocks if len(blocks) > 1 or corner is None else [(0, corner[0]), (corner[0], x.shape[0])]
-
-    # --- inverses
 
     def _inverse(self, x: Symbol, checked: bool, asked: str) -> Symbol:
         key = x.id, checked, asked
@@ -248,8 +244,6 @@ class _Writer:
         low, high = tuple([halves[k][0] for k in at]), tuple([n - halves[k][1] for k in at])
         rest = F.pad_zeros(F.neg(beside), low=low, high=high, interior=(0, 0))
         return self._joined([first, second]) + rest
-
-    # --- determinants
 
     def _logs(self, x: Symbol) -> tuple[Symbol, Symbol]:
         """The sign of the determinant, and the logarithm of its size."""

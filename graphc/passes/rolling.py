@@ -95,9 +95,6 @@ def _aligned(graph: Graph, repeats: list[Repeat]) -> list[Repeat]:
     return [repeat for repeat in aligned if len(repeat.steps) >= FEWEST]
 
 
-# --- which loops are worth it
-
-
 def chosen(graph: Graph, loops: list[Loop]) -> list[Loop]:
     """The loops that shorten the first call, and do not slow the later ones."""
     fed = [loop for loop in loops if _cheap_to_feed(graph, loop)]

@@ -101,9 +101,6 @@ def _read(body: Graph, outputs: Collection[int]) -> set[int]:
     return {k for k, id in enumerate(body.inputs) if id in found}
 
 
-# --- each operation
-
-
 def _switch(node: Node, used: list[int]) -> _Smaller:
     branches: tuple[Graph, ...] = node.params["branches"]
     # results that are the same in every branch are one
@@ -178,9 +175,6 @@ def _custom(node: Node, used: list[int]) -> _Smaller:
 
 
 _TRIM: dict[Op, Callable[[Node, list[int]], _Smaller]] = {SWITCH: _switch, SCAN: _scan, WHILE: _while, CUSTOM: _custom}
-
-
-# --- loop invariants
 
 
 def hoist_invariants(graph: Graph) -> Graph:

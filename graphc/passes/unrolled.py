@@ -181,8 +181,6 @@ class _Writer:
     def symbol(self, id: int) -> Symbol:
         return self.builder.symbol(self.value(id))
 
-    # --- loops
-
     def _loop(self, loop: Loop) -> Written:
         nodes = self.graph.nodes
         votes = Counter[bool]()
@@ -221,8 +219,6 @@ class _Writer:
                 written, symbol = self._known[ordered]
                 return written.all(symbol), ahead != written.reverse
         return None
-
-    # --- columns
 
     def stack(self, column: Column) -> Symbol:
         """The values of the nodes of a column, which are alike, in one array with a dimension more."""

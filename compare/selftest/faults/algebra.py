@@ -40,9 +40,6 @@ _x, _y = numbers(N), numbers(N, seed=6)
 _thin, _wide = numbers(N, 4), numbers(4, N, seed=6)
 
 
-# --- faults of mechanisms
-
-
 def _first_only(sound: Any) -> Any:
     """Terms of a run that all read what the first one reads."""
 

@@ -26,9 +26,6 @@ LAYER = "control flow"
 Share = tuple[int, Any]
 
 
-# --- programs
-
-
 def _recurrent(w: Any, u: Any, x: Any) -> Any:
     """Constants, a carry and rows that all have gradients; both results are used."""
 
@@ -95,9 +92,6 @@ _SWITCH = in_turn(*(program(_branching, np.array(i), numbers(3), numbers(3, seed
 _LOOP = program(_looping, numbers(3), numbers(3, seed=6), modes=_MODES)
 _WHILE = in_turn(_LOOP, program(_long, numbers(3), modes=_MODES))
 _CUSTOM = program(_with_rules, numbers(4, 3), numbers(3, seed=6), modes=_MODES)
-
-
-# --- gradients
 
 
 def _gradient(what: str, op: Op, plant: Plant, trials: Trials) -> Fault:
@@ -255,9 +249,6 @@ _GRADIENTS = (
     _gradient("that of the first operand scaled", CUSTOM, _shares(CUSTOM, lambda F, shares, node: [
         (k, d * 1.1 if n == 0 else d) for n, (k, d) in enumerate(shares)]), _CUSTOM),
 )  # fmt: skip
-
-
-# --- lowerings
 
 
 def _lowering(what: str, op: Op, wrong: Callable[..., Any], trials: Trials) -> Fault:

@@ -50,9 +50,6 @@ def _exchanged(effects: list[Effect]) -> list[Effect]:
     return [a._replace(id=b.id), b._replace(id=a.id), *rest]
 
 
-# --- wrong forms
-
-
 def _version_kept(sound: Any) -> Any:
     def write(self: Memories, memory: Any, whole: Any) -> None:
         sound(self, memory, whole)

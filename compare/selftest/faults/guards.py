@@ -39,9 +39,6 @@ def _audited(make: Callable[[], tuple[Any, ...]]) -> Trials:
     return trials
 
 
-# --- the signature
-
-
 def _unsigned(blind: Callable[[Any], bool]) -> Plant:
     """Signatures in which everything that is `blind` is taken for the same."""
     sound = Signatures.of
@@ -55,9 +52,6 @@ def _unsigned(blind: Callable[[Any], bool]) -> Plant:
 
 def _is_shape(item: Any) -> bool:
     return isinstance(item, tuple) and all(type(n) is int for n in item)
-
-
-# --- Python's state
 
 
 def _unwatched(blind: Callable[[Place], bool]) -> Plant:
@@ -98,9 +92,6 @@ def _without_tensors(sound: Any) -> Any:
         self._captured = []
 
     return init
-
-
-# --- programs
 
 
 def _t(*shape: int, seed: int = 5) -> Any:

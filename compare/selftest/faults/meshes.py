@@ -51,9 +51,6 @@ def _trials(made: Callable[[], tuple[Any, ...]], modes: Sequence[str]) -> Trials
     return trials
 
 
-# --- programs
-
-
 def _normalized() -> tuple[Any, ...]:
     model = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Dropout())
     return distribute_module(model, _mesh()), _on(_numbers(8, 4), Shard(0), Replicate())
@@ -92,9 +89,6 @@ def _viewed() -> tuple[Any, ...]:
 
 def _fetched() -> tuple[Any, ...]:
     return lambda x: (x * 2).full_tensor() + 1, _on(_numbers(4, 6), Shard(0), Shard(1))
-
-
-# --- what goes wrong
 
 
 def _forgotten(is_copy: bool) -> Any:

@@ -57,9 +57,6 @@ def _then(change: Pass) -> Callable[[Pass], Pass]:
     return lambda sound: lambda graph: change(sound(graph))
 
 
-# --- common subexpressions
-
-
 def _numbers(node: Node) -> str:
     """The parameters, with equal numbers for 0.0 and -0.0."""
     return repr({name: (v.array + 0).tolist() if isinstance(v, Literal) else v for name, v in node.params.items()})
@@ -93,9 +90,6 @@ _of_shape = _merging(lambda node: (node.op, node.inputs, node.aval))
 _of_any_dtype = _merging(lambda node: (node.op, node.inputs, _without_dtype(node), node.aval.shape))
 _unordered = _merging(lambda node: (node.op, tuple(sorted(node.inputs)), _numbers(node), node.aval))
 _of_first = _merging(lambda node: (node.op, node.inputs[:1], _numbers(node), node.aval))
-
-
-# --- changes of single nodes
 
 
 def _each(change: Callable[[Node, Graph], Node]) -> Pass:
@@ -174,8 +168,6 @@ def _other_branch(graph: Graph) -> Graph:
 
     return _each(of)(graph)
 
-
-# --- programs
 
 _x, _y = numbers(3), numbers(3, seed=6)
 _square = numbers(3, 3)

@@ -107,8 +107,6 @@ class _SameSteps(draws._Steps):
         return np.broadcast_to(found[:1], found.shape).copy()
 
 
-# --- programs and sessions
-
 _x = numbers(4)
 
 

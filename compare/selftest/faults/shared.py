@@ -56,9 +56,6 @@ def row(*values: float) -> np.ndarray:
     return np.array(values, FLOAT32)
 
 
-# --- kernels
-
-
 def _last_of_equals(xp: Any, x: Any, axis: int, keepdims: bool) -> Any:
     back = xp.argmax(xp.flip(x, axis), axis=axis, keepdims=keepdims)
     return (x.shape[axis] - 1 - back).astype(np.int64)
@@ -144,8 +141,6 @@ _KERNELS = (
     shared_kernel("the weight reversed", operands(lambda xp, x, w: (x, xp.flip(w, -1))), "conv1d"),
     shared_kernel("to the other direction", ignoring("inverse", True), "fft"),
 )  # fmt: skip
-
-# --- gradient rules, where derivatives jump
 
 
 def _first_takes_all(F: Any, g: Any, input: Any, r: Any, input_shape: Any, axis: Any, keepdims: Any) -> Any:

@@ -69,9 +69,6 @@ def _swapped(kernel: np.ufunc) -> Writer:
     return lambda node, names, avals, bind: ufunc(kernel, node, names[::-1], avals[::-1], bind)
 
 
-# --- compositions of ufuncs, each in the memory of the first
-
-
 def _plain_floats(avals: Sequence[Aval]) -> bool:
     return all(a.dtype.kind == "f" and not is_half(a.dtype) for a in avals)
 
@@ -113,9 +110,6 @@ def _sigmoid(node: Node, names: Sequence[str], avals: Sequence[Aval], bind: Bind
     )  # fmt: skip
 
 
-# --- reductions: what NumPy's functions call in the end
-
-
 def _reduction(kernel: np.ufunc, kinds: str) -> Writer:
     name = f"{kernel.__name__}_reduce"
 
@@ -149,18 +143,12 @@ def _mean(node: Node, names: Sequence[str], avals: Sequence[Aval], bind: Bind) -
     )  # fmt: skip
 
 
-# --- products
-
-
 def _addmm(node: Node, names: Sequence[str], avals: Sequence[Aval], bind: Bind) -> Form | None:
     if not _plain_floats(avals):
         return None
     add, matmul = bind("add", np.add), bind("matmul", np.matmul)
     c, x, y = names
     return Form(lambda out: f"{add}({matmul}({x}, {y}, {out}), {c}, {out})", True, True)
-
-
-# --- movement
 
 
 def _reshape(node: Node, names: Sequence[str], avals: Sequence[Aval], bind: Bind) -> Form | None:

@@ -91,8 +91,6 @@ class HostSource:
         weakref.finalize(function, linecache.cache.pop, filename, None)
         return function
 
-    # --- the text
-
     def _write(self) -> str:
         graph, names = self.graph, self._names
         steps = self._steps()
@@ -252,8 +250,6 @@ class HostSource:
         operands = ", ".join(["np", *(self._names[i] for i in node.inputs)])
         inputs = "".join(f"{self._names[id]}, " for id in self.graph.inputs)
         self._lines.append(f"if not {ok}({self._arguments(node, operands)}): fail({number}, ({inputs}))")
-
-    # --- memory and results
 
     @property
     def memory(self) -> int:
