@@ -185,13 +185,8 @@ class Signature(NamedTuple):
                 given = len(values)
                 continue
             at, what = "" if by_name else f" (position {given})", f"not {type_name(value)}"
-<<<<<<< HEAD
-            if wrong >= 0 and not by_name:
-                what = f"but found element of type {type_name([*(value or ())][wrong])} at pos {wrong}"
-=======
             if isinstance(value, (tuple, list)) and wrong >= 0 and not by_name:
                 what = f"but found element of type {type_name(value[wrong])} at pos {wrong}"
->>>>>>> e69f90dd667037bfcbbae8f733635cacda82a490
             raise Refused(f"{self.name}(): argument '{p.name}'{at} must be {p.kind_name}, {what}")
         if used < len(named):
             raise Refused(self._unknown(named, len(values)))
