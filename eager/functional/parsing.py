@@ -65,7 +65,7 @@ def _double(value: Any) -> bool:
 
 
 def _named(*names: str) -> Callable[[Any], bool]:
-    return lambda value: type(value).__name__ in names
+    return lambda value: any(kind.__name__ in names for kind in type(value).__mro__)
 
 
 # type in a signature -> (its name in messages, whether a value is taken for it)

@@ -188,6 +188,9 @@ class Gradients:
         tape.check_unmodified(node, [array for id, array in inputs if id in self._relevant])
 
 
+# a tape node has saved (gradients, residuals, inputs that backward reads, Inputs)
+
+
 @final
 class Inputs:
     """The arrays that a call was given, for replaying it; backward itself may read fewer, and cares for no others."""

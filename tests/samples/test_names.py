@@ -15,7 +15,7 @@ def test_every_missing_name_has_a_reason(place: str):
     assert not [name for where, name in MISSING if where == place and names.reason(where, name) is None]
 
 
-@pytest.mark.parametrize("why", [why for why, *_ in names.PATTERNS])
+@pytest.mark.parametrize("why", [why for why, *_ in names.patterns()])
 def test_every_reason_is_needed(why: str):
     assert any((names.reason(*each) or ("",))[0] == why for each in MISSING)
 
