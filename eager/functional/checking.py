@@ -163,14 +163,19 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
 
     If there is an object with `__torch_function__` among the arguments, what that makes of the call is returned.
     """
-    if local.classes and (found := overloaded((*values, *named.values()))):
-        return handled(public_of[0](name, function, method), found, values, named)
-    said = isinstance(error, TypeError) and SAID.match(str(error)) is not None
-    if (wrong := wrong_argument(name, function, values, named, method, python, said)) is not None:
-        raise wrong from None
-    if isinstance(error, TypeError) and INSIDE.match(str(error)):
-        raise TypeError(INSIDE.sub(f"{name}()", str(error))) from None
-    raise error
+    wrong: Exception | None = None
+    try:
+        if local.classes and (found := overloaded((*values, *named.values()))):
+            return handled(public_of[0](name, function, method), found, values, named)
+        said = isinstance(error, TypeError) and SAID.match(str(error)) is not None
+        if (wrong := wrong_argument(name, function, values, named, method, python, said)) is not None:
+            raise wrong from None
+        if isinstance(error, TypeError) and INSIDE.match(str(error)):
+            raise TypeError(INSIDE.sub(f"{name}()", str(error))) from None
+        raise error
+    finally:
+        # an error has this frame: one that it had as well would keep the arguments of the call until it is collected
+        del error, wrong
 
 
 def strictly(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -184,7 +189,10 @@ def strictly(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         # only if it looks like it
         doubtful = len(values) + len(named) < least or any(v is None or v.__class__ is str for v in values)
         if doubtful and (wrong := parsing_error(name, values, named)) is not None:
-            raise wrong
+            try:
+                raise wrong
+            finally:
+                del wrong
         return function(*values, **named)
 
     return strict
@@ -223,7 +231,10 @@ def checking(name: str, function: Callable[..., Any], method: bool = False, pyth
         if flags and (len(values) > first or named):
             wrong = _first_wrong(flags, name, values, named, method)
             if wrong is not None:
-                raise wrong_argument(name, function, values, named, method, python) or wrong
+                try:
+                    raise wrong_argument(name, function, values, named, method, python) or wrong
+                finally:
+                    del wrong
         try:
             return function(*values, **named)
         except Exception as error:
