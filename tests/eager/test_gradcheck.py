@@ -42,7 +42,8 @@ def test_gradients_of_every_op(case: Case):
     assert gradcheck(call(case), xs, fast_mode=True)
 
 
-@each_case(FIRST)  # test_engine.py has the second derivatives of all cases
+@pytest.mark.deep  # test_engine.py has the second derivatives of all cases
+@each_case(FIRST)
 def test_second_derivatives_of_every_op(case: Case):
     assert gradgradcheck(call(case), operands(case))
 
