@@ -11,10 +11,8 @@ from tests.distributed.jobs import results
 EVERY = "mlp,cnn,recurrent,mlp:compiled,cnn:compiled,recurrent:compiled"
 
 
-@pytest.mark.parametrize(
-    ("size", "models"), [(2, "mlp"), pytest.param(2, EVERY, marks=pytest.mark.deep),
-                         pytest.param(4, EVERY, marks=pytest.mark.deep)],
-)  # fmt: skip
+@pytest.mark.deep  # the quick suite has a compiled step of two processes, in test_compiled.py
+@pytest.mark.parametrize(("size", "models"), [(2, EVERY), (4, EVERY)])
 def test_training(size: int, models: str, tmp_path: Path):
     for rank, messages in enumerate(results("training_job", size, tmp_path, models)):
         unfinished, other, needless = messages

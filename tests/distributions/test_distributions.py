@@ -14,6 +14,7 @@ import scipy.stats
 
 import eager as torch
 import graphc
+from tests.depth import one_in
 from tests.distributions.cases import CASES, Case
 from tests.distributions.observed import Parameters, answer, observed, same
 from tests.oracle import asked_of_torch, torch_or_skip
@@ -205,7 +206,7 @@ def test_copies_and_pickles_are_alike(name: str):
 
 
 @pytest.mark.on_numpy
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", one_in(3, NAMES))
 def test_compiled_programs_draw_and_differentiate_alike(name: str):
     case = _case(name)
     make = Parameters(torch)

@@ -14,6 +14,7 @@ from graphc.lowering import lower, primitives, source
 from graphc.lowering.source import Source, jax_kernel
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
+from tests.depth import one_in
 from tests.ops.cases import Case, by_op, every_case
 from tests.quick import OPTIONS
 
@@ -79,7 +80,7 @@ def test_rows_are_the_kernel(cases: list[Case], rng: np.random.Generator):
 ELEMENTWISE = sorted(n for n in primitives.WRITERS if OPS[n].pointwise and n != "where")
 
 
-@pytest.mark.parametrize("name", ELEMENTWISE)
+@pytest.mark.parametrize("name", one_in(3, ELEMENTWISE))
 def test_elementwise_rows_of_every_dtype(name: str):
     op, calls = OPS[name], []
     for dtype in DTYPES:

@@ -15,6 +15,7 @@ from eager.engine.language import E
 from eager.linalg import det, inv, slogdet, solve
 from graphc.passes import optimize
 from graphc.passes.solves import solve_systems
+from tests.depth import one_in
 
 N = 66  # large enough for shared factorizations
 rng = np.random.default_rng(0)
@@ -132,7 +133,7 @@ def _several(result: Any) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("gradient", [False, True], ids=["value", "gradient"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", one_in(2, PROGRAMS))
 def test_values(name: str, gradient: bool):
     graph, given = _graph(PROGRAMS[name], gradient)
     arrays = [x.numpy() for x in given]
