@@ -41,6 +41,7 @@ from graphc.compiling.waiting import Waiting
 from graphc.execution.runner import CheckFailed, OtherPath, Runner
 from graphc.execution.target import Target
 from graphc.ir.graph import Graph
+from graphc.passes.settings import SIDE_BY_SIDE
 from graphc.sharding.mesh import mesh_of
 from graphc.sharding.propagation import annotated
 
@@ -169,8 +170,10 @@ class Compiled(Generic[P, R_co]):
             shardings = Shardings(mesh_of(program.device.mesh), None, None, None, explicit=False)
         if shardings is not None and call is not None:
             program, placed = shardings.placed(self._fn, program, call)
-        offload = options.offload is not None
-        target = Target(options.settings, options.device, wanted, options.memory, placed, offload)
+        offload, settings = options.offload is not None, options.settings
+        if placed is not None:
+            settings = settings._replace(without=settings.without | SIDE_BY_SIDE)
+        target = Target(settings, options.device, wanted, options.memory, placed, offload)
         return Runner(program, tensors, target)
 
     def _let_choose(self, made: Specialization, backend: str = "") -> None:

@@ -61,9 +61,11 @@ class Shardings(NamedTuple):
         known = {i: h.held for i, h in zip(program.graph.inputs, held, strict=False) if h is not None}
         of_state = {i: h.state for i, h in zip(program.graph.inputs, held, strict=False) if h is not None}
         for k, source in enumerate(sources):
-            if held[k] is None and isinstance(source, (Captured, Lifted)):
+            own = held[k]
+            if (own is None or _is_free(source)) and isinstance(source, (Captured, Lifted)):
                 leader = state.leader(program.graph.inputs[k], (i for i, s in of_state.items() if s.axes))
-                if leader is not None:
+                # what an optimizer has laid as its parameter lay follows that when a program orders the parts anew
+                if leader is not None and (own is None or own.held.has_parts_of(of_state[leader])):
                     followed = of_state[leader]
                     known[program.graph.inputs[k]] = followed
                     held[k] = Held.alike(followed)
@@ -198,6 +200,11 @@ class Shardings(NamedTuple):
                     if axis not in dims[dim]:
                         dims[dim] = (*dims[dim], axis)
         return Sharding(tuple(dims))
+
+
+def _is_free(source: Source) -> bool:
+    """Whether nobody has said how the tensor behind a source lies."""
+    return isinstance(source, Captured) and not marks.of(source.tensor)
 
 
 def _tensor_of(source: Source, tensors: list[Tensor]) -> Tensor | None:

@@ -13,6 +13,8 @@ PACKS, CHANNELS_LAST, FACTORS, TRANSPOSED = "packs", "channels last", "shared fa
 BLOCKS = "products by blocks"
 # the passes that do at once what a loop does in its turns: not for a loop that is there to save memory
 AT_ONCE = frozenset(("rows of scans", "products of scans"))
+# the passes that lay parts of arrays side by side: not on a mesh, whose devices would have to exchange them
+SIDE_BY_SIDE = frozenset(("slices",))
 # what is chosen where a graph becomes a program, after the passes
 LOWERING: Mapping[str, Licence] = {
     PACKS: REASSOCIATES, CHANNELS_LAST: REASSOCIATES, FACTORS: EXACT, TRANSPOSED: EXACT,

@@ -49,6 +49,10 @@ class Sharding(NamedTuple):
         """All axes that a dim is split over."""
         return tuple(axis for axes in self.dims for axis in axes)
 
+    def has_parts_of(self, other: Sharding) -> bool:
+        """Whether each dim is split over the same axes, in any order."""
+        return [*map(frozenset, self.dims)] == [*map(frozenset, other.dims)]
+
     @property
     def is_whole(self) -> bool:
         """Whether every device has all of it."""

@@ -116,8 +116,7 @@ def pipeline() -> dict[str, Any]:
 if __name__ == "__main__":
     assert len(jax.devices()) == 8
     wanted = models.QUICK if sys.argv[1] == "quick" else models.DEEP
+    parts: dict[str, Any] = {}
     if sys.argv[1] == "quick":
-        parts = {"surface": surface(), "scatters": scatters.wrong({"data": 4, "model": 2})}
-    else:
-        parts = {"pipeline": pipeline()}
+        parts = {"surface": surface(), "pipeline": pipeline(), "scatters": scatters.wrong({"data": 4, "model": 2})}
     print(json.dumps({**parts, **{name: trained(case) for name, case in wanted.items()}}))  # fmt: skip

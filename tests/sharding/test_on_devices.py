@@ -95,16 +95,14 @@ def test_check_holds_a_step_with_random_masks_and_buffers():
     assert "bug" not in text and "sharded  within rounding" in text and "parts    within rounding" in text
 
 
-@pytest.mark.deep
 def test_stages_on_devices_train_as_the_whole_model():
-    found = _found("deep")["pipeline"]
+    found = _found("quick")["pipeline"]
     same(found["found"], pipelines.whole())
     assert "bug" not in found["check"] and "sharded" in found["check"], found["check"]
 
 
-@pytest.mark.deep
 def test_stages_exchange_what_was_predicted():
-    found = _found("deep")["pipeline"]
+    found = _found("quick")["pipeline"]
     predicted, real = found["predicted"], found["real"]
     steps = 4 + 4 - 1  # of the loop: forward, and backward
     assert predicted["collective-permute"] == [2 * steps, 2 * steps * 2 * 6 * 16 * 4]
