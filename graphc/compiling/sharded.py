@@ -62,7 +62,7 @@ class Shardings(NamedTuple):
         of_state = {i: h.state for i, h in zip(program.graph.inputs, held, strict=False) if h is not None}
         for k, source in enumerate(sources):
             own = held[k]
-            if (own is None or _is_free(source)) and isinstance(source, (Captured, Lifted)):
+            if (own is None or self._is_free(source, names[k])) and isinstance(source, (Captured, Lifted)):
                 leader = state.leader(program.graph.inputs[k], (i for i, s in of_state.items() if s.axes))
                 # what an optimizer has laid as its parameter lay follows that when a program orders the parts anew
                 if leader is not None and (own is None or own.held.has_parts_of(of_state[leader])):
@@ -166,6 +166,10 @@ class Shardings(NamedTuple):
             return Held.alike(sharding)
         return self._marked(tensor)
 
+    def _is_free(self, source: Source, name: str) -> bool:
+        """Whether nobody has said how the captured tensor behind a source lies."""
+        return isinstance(source, Captured) and not marks.of(source.tensor) and self._said(name, source.tensor) is None
+
     def _said(self, name: str, tensor: Tensor) -> Any:
         if callable(self.state):
             return self.state(name, tensor)
@@ -200,11 +204,6 @@ class Shardings(NamedTuple):
                     if axis not in dims[dim]:
                         dims[dim] = (*dims[dim], axis)
         return Sharding(tuple(dims))
-
-
-def _is_free(source: Source) -> bool:
-    """Whether nobody has said how the tensor behind a source lies."""
-    return isinstance(source, Captured) and not marks.of(source.tensor)
 
 
 def _tensor_of(source: Source, tensors: list[Tensor]) -> Tensor | None:

@@ -143,7 +143,7 @@ class Signatures:
             key += (type(value), data.shape, located(data) if is_placed(value) else value._dtype(), value._n is None)
             tensors.append(value)
             if own := vars(value):
-                key.append(tuple([(name, self._told_apart(each)) for name, each in own.items()]))
+                key.append(Attributes([(name, self._told_apart(each)) for name, each in own.items()]))
         elif isinstance(value, _SCALARS):
             position = self._positions.lifted(value, where) if where and type(value) in NUMBERS else None
             if position is not None:
@@ -179,6 +179,13 @@ class Signatures:
             key += (type(value), self._identities(value))
 
 
+@final
+class Attributes(tuple[Any, ...]):
+    """The attributes that a user has given to a tensor: (name, what tells its values apart)."""
+
+    __slots__ = ()
+
+
 def difference(signature: tuple[Any, ...], known: Iterable[tuple[Any, ...]]) -> str:
     """How a signature differs from that of the `known` ones which is most like it, in words."""
     alike = [other for other in known if len(other) == len(signature)]
@@ -193,6 +200,9 @@ def difference(signature: tuple[Any, ...], known: Iterable[tuple[Any, ...]]) -> 
         return "autocast is in another state"
     if isinstance(now, Located) or isinstance(before, Located):
         return f"an argument has dtype {now}, not {before}"
+    if isinstance(now, Attributes) and isinstance(before, Attributes):
+        changed = {name for name, _ in {*now} ^ {*before}}
+        return f"attributes of a tensor changed: {', '.join(sorted(changed))}"
     if isinstance(now, tuple) and isinstance(before, tuple):
         return f"an argument has shape {now}, not {before}"
     if isinstance(now, np.dtype) and isinstance(before, np.dtype):

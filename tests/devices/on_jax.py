@@ -16,6 +16,7 @@ from eager.core import runtime
 from graphc.lowering.executable import Executable
 from tests.devices import test_memory as programs
 from tests.devices.test_memory import LOSSES, PROGRAMS, made, plain
+from tests.distributed.models import training_step
 from tests.ops import elsewhere
 from tests.ops.cases import Case, by_op, every_case
 from tests.scenarios.training import OPTIMIZERS
@@ -189,6 +190,12 @@ def test_a_training_step_keeps_its_state_there():
     np.testing.assert_allclose(moments[0], moments[1], rtol=1e-3, atol=1e-6)
 
 
+def of_squares(model: Any, optimizer: Any) -> Any:
+    """f(x): a step that makes the results of `model` smaller."""
+    step = training_step(model, optimizer, lambda found, _: found.square().sum())
+    return lambda x: step(x, None)
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in ("momentum", "adafactor") else pytest.mark.deep)
                                   for n in OPTIMIZERS])  # fmt: skip
@@ -198,14 +205,7 @@ def test_the_state_of_an_optimizer_lies_with_its_parameters(name: str, compiled:
         torch.manual_seed(0)
         layer, x = nn.Linear(4, 3).to(device), torch.ones(2, 4).to(device)
         optimizer = OPTIMIZERS[name](layer.parameters())
-
-        def step(x: Any, layer: Any = layer, optimizer: Any = optimizer) -> Any:
-            optimizer.zero_grad()
-            loss = layer(x).square().sum()
-            loss.backward()
-            optimizer.step()
-            return loss
-
+        step = of_squares(layer, optimizer)
         run = graphc.compile(step) if compiled else step
         losses.append([run(x).item() for _ in range(4)])
         held = [t for s in optimizer.state.values() for t in s.values() if isinstance(t, torch.Tensor)]
@@ -217,15 +217,7 @@ def test_a_step_copies_nothing_of_its_state(monkeypatch: pytest.MonkeyPatch):
     model = nn.Linear(4, 2).to("xla:2")
     optimizer = torch.optim.Adam(model.parameters(), 0.02)  # counts its steps in tensors on the CPU
 
-    @graphc.compile
-    def step(x: Any) -> Any:
-        optimizer.zero_grad()
-        loss = model(x).square().mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    x = torch.ones(3, 4, device="xla:2")
+    step, x = graphc.compile(of_squares(model, optimizer)), torch.ones(3, 4, device="xla:2")
     step(x), step(x)
     with monkeypatch.context() as patch:
         patch.setattr(Executable, "own", lambda program, array: pytest.fail("a copy"))

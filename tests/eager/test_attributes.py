@@ -117,3 +117,10 @@ def test_compare_asks_for_the_class_of_results() -> None:
     report = compare.check(other_when_compiled, torch.ones(2), modes=["compiled"])
     assert not report.ok and "class of result: bug\n      Tensor, eager has Sub" in str(report)
     assert compare.check(lambda x: (x + 1).as_subclass(Sub) * 2, torch.ones(2), modes=["compiled"]).ok
+
+
+def test_explain_names_the_attribute_that_changed() -> None:
+    fast, x = graphc.compile(lambda x: x * x.share), torch.ones(2)
+    for x.share in (1, 3):
+        fast(x)
+    assert "because: attributes of a tensor changed: share" in str(fast.explain())

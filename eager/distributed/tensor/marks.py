@@ -1,4 +1,4 @@
-"""What has been said of the placement of tensors. Tensors have no attributes, so it is kept beside them."""
+"""What has been said of the placement of tensors: beside them, where users see no attribute of it, nor do copies."""
 
 from __future__ import annotations
 
