@@ -344,13 +344,14 @@ class Concretization:
         """The array of input number `k`, in the call that is being traced."""
         source = self._state.sources[k]
         if isinstance(source, Draw):
-            for i, earlier in enumerate(self._state.sources[: k + 1]):  # in program order
-                if isinstance(earlier, Draw) and i not in self._state.drawn:
+            draws = [s for s in self._state.sources[: k + 1] if isinstance(s, Draw)]
+            for i, earlier in enumerate(draws):  # in program order
+                if i not in self._state.drawn:
                     if not any(earlier.generator is generator for generator, _ in self._state.drawn.marks):
                         self._state.drawn.marks.append((earlier.generator, earlier.generator.mark()))
                     with contextlib.nullcontext() if self._state.sizes is None else self._state.sizes.asking():
                         self._state.drawn[i] = np.asarray(earlier.draw())
-            return self._state.drawn[k]
+            return self._state.drawn[len(draws) - 1]
         if isinstance(source, Lifted) and source.kind is not None:
             return np.asarray(self._state.lifted[source], self._builder.nodes[self._builder.inputs[k]].dtype)
         data = self._state.given(source)._d

@@ -192,20 +192,23 @@ class Compiled(Generic[P, R_co]):
                 found.runner = runner
             found.fast_call = ...
 
-    def _run(self, found: Specialization, call: Call) -> Any:
-        """The result of `call` by a program whose guards hold; by other means, if that stops."""
+    def _run(self, found: Specialization, call: Call, path: Path = ()) -> Any:
+        """The result of `call` by a program whose guards hold; by other means, if that stops.
+
+        path  what another program has computed of the values on which Python decides
+        """
         if found is not self._latest:
             self._put_first(found)
         self._ask(found, call)
         found.calls += 1
         if found.choice is None or not found.choice.wants_time:
-            return self._carried_out(found, call)
+            return self._carried_out(found, call, path)
         start = time.perf_counter()
-        result = self._carried_out(found, call)
+        result = self._carried_out(found, call, path)
         found.choice.timed(time.perf_counter() - start)
         return result
 
-    def _carried_out(self, found: Specialization, call: Call) -> Any:
+    def _carried_out(self, found: Specialization, call: Call, path: Path) -> Any:
         try:
             if not found.writes:
                 return found.runner.run(call.tensors, None, call.given)
@@ -222,15 +225,18 @@ class Compiled(Generic[P, R_co]):
             return self(*call.args, **call.kwargs)  # another thread has changed what the program depends on
         except (OtherPath, CheckFailed) as error:
             stopped = error
-        return self._otherwise(stopped, found, call)
+        return self._otherwise(stopped, found, call, path)
 
-    def _otherwise(self, stopped: OtherPath | CheckFailed, by: Specialization, call: Call) -> Any:
-        """The call by other means, after a program has `stopped`, which has left all as it was."""
-        if isinstance(stopped, OtherPath):
+    def _otherwise(self, stopped: OtherPath | CheckFailed, by: Specialization, call: Call, known: Path = ()) -> Any:
+        """The call by other means, after a program has `stopped`, which has left all as it was.
+
+        Two programs may round a value to either side of what Python decides on: that is settled by running eagerly.
+        """
+        if isinstance(stopped, OtherPath) and stopped.values[: len(known)] == known:
             path = stopped.values
             found = self._find(call, path)
             if found is not None:
-                return self._run(found, call)
+                return self._run(found, call, path)
             siblings = self._specializations.of(call.signature)
             counted = [s for s in siblings if s.counts and s.holds(call.tensors)]
             if not self._paths.uncounted(by.program.checks.decisions[len(path) - 1], counted):
@@ -246,7 +252,7 @@ class Compiled(Generic[P, R_co]):
                 made = None if found is not None else self._specialized(call, path, drawn)
             if made is None:
                 assert found is not None
-                return self._run(found, call)
+                return self._run(found, call, path)
             try:
                 with self._writing if made.writes else contextlib.nullcontext():
                     return made.runner.run(call.tensors, drawn, call.given)

@@ -6,6 +6,7 @@ over, which outputs become tensors, and where they go. Asked at each call, that 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
@@ -69,7 +70,7 @@ class CallCode:
         """f(tensors, drawn, given): the result of a call, and its effects.
 
         tensors  among the arguments
-        drawn    by input number: random numbers that were drawn already
+        drawn    random numbers that were drawn already: see `Drawn`
         given    the arguments: (args, kwargs)
         """
         names = "".join(f"t{k}, " for k in range(self._plan.arguments))
@@ -176,8 +177,10 @@ class CallCode:
             assert self._plan.packs is not None
             settled, gather = self._plan.packs.settled(self.names.of), self.names.of(self._plan.packs.gather)
             lines.append(f" seen = () if {settled} else {gather}({self.names.of(self._services.executable)}.own)")
-        for k, (x, source) in enumerate(zip(self._arrays(), self._plan.program.sources, strict=True)):
+        draws = itertools.count()
+        for x, source in zip(self._arrays(), self._plan.program.sources, strict=True):
             if isinstance(source, Draw):
+                k = next(draws)
                 lines.append(f" {x} = drawn[{k}] if drawn and {k} in drawn else {self.names.of(source.draw)}()")
             elif isinstance(source, Lifted) and source.kind is not None:
                 lines.append(f" {x} = asarray({self.names.of(source.get)}(), {self.names.of(source.kind)})")

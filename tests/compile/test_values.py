@@ -12,6 +12,7 @@ import pytest
 import eager as torch
 import graphc
 from graphc.errors import CaptureError
+from graphc.execution.runner import OtherPath
 
 pytestmark = pytest.mark.on_numpy
 
@@ -285,3 +286,24 @@ def test_branches_and_what_has_changed_once_are_not_told_of():
         compiled(X * k)
     kept.mul_(2)
     assert compiled(X).tolist() == (X * 4).tolist()
+
+
+def test_programs_that_contradict_each_other_about_a_value_end_in_eager_mode(monkeypatch: pytest.MonkeyPatch):
+    def scaled(x: Any) -> Any:
+        return x * 2 if x.sum() > 0 else x * 3
+
+    compiled, values = graphc.compile(scaled), {}
+    for k in (1, -1):
+        compiled(X * k)
+        values[k] = compiled._latest.program.checks.decisions[0].value
+    ran: list[bytes] = []
+    for made in compiled._specializations:  # each rounds so that the other one is right
+
+        def run(*args: Any, own: bytes = made.program.checks.decisions[0].value) -> Any:
+            ran.append(own)
+            raise OtherPath((values[1] if own == values[-1] else values[-1],))
+
+        monkeypatch.setattr(made.runner, "run", run)
+        made.fast_call = compiled._fast_call = None
+    assert compiled(X).tolist() == scaled(X).tolist()
+    assert ran == [values[-1], values[1]]
