@@ -107,10 +107,9 @@ class Draw:
 class Drawn(dict[int, Any]):
     """Random numbers that were needed during a trace; `marks` of the generators that they are from, before.
 
-    The keys are 0 for the first `Draw` among the sources of a program, and so on: unlike the number of an input, that of
-    a draw stays when state is packed.
-    They are for the call that is traced, which clears them when it has used them: until then an interrupt lets the
-    generators continue as before, and does what is in `undoing`.
+    The keys are 0 for the first `Draw` among the sources of a program, and so on: unlike the number of an input,
+    that of a draw stays when state is packed. They are for the call that is traced, which clears them when it has used
+    them: until then an interrupt lets the generators continue as before, and does what is in `undoing`.
     """
 
     def __init__(self):

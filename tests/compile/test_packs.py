@@ -424,7 +424,7 @@ def test_copies_are_apart():
 
 
 class Shortened(World):
-    """A world whose layers are left out at random, in both of two halves: numbers are drawn after Python has decided."""
+    """A world whose layers are left out at random, in both halves: numbers are drawn after Python has decided."""
 
     def _step(self, x, y):
         self.opt.zero_grad()

@@ -295,6 +295,7 @@ def test_programs_that_contradict_each_other_about_a_value_end_in_eager_mode(mon
     compiled, values = graphc.compile(scaled), {}
     for k in (1, -1):
         compiled(X * k)
+        assert compiled._latest is not None
         values[k] = compiled._latest.program.checks.decisions[0].value
     ran: list[bytes] = []
     for made in compiled._specializations:  # each rounds so that the other one is right
