@@ -153,7 +153,8 @@ def _run(
 ) -> Any:
     """What `fn` returns for symbols. If it raises: the refusal that this stands for, or what it raised itself."""
     try:
-        return fn(*containers.args, **containers.kwargs)
+        with environment.watching() if environment is not None else contextlib.nullcontext():
+            return fn(*containers.args, **containers.kwargs)
     except Exception as raised:
         error = tracer.concretization.refusal(raised) or raised
         if failed is not None and environment is not None:

@@ -37,6 +37,12 @@ def started(case):
     return environment, generator, fn, args
 
 
+@pytest.fixture(params=["code", pytest.param("calls", marks=pytest.mark.deep)])
+def walk(request, monkeypatch):
+    if request.param == "calls":  # as in large libraries
+        monkeypatch.setattr("graphc.capture.state.environment.MOST", -1)
+
+
 @pytest.fixture(autouse=True)
 def same_globals():
     before = [(module, dict(vars(module))) for module in MODULES]
@@ -46,10 +52,12 @@ def same_globals():
         vars(module).update(names)
 
 
+@pytest.mark.usefixtures("walk")
 @pytest.mark.parametrize(("case", "messages"), CHANGED)
 def test_a_change_is_noticed_and_named(case, messages):
     environment, generator, fn, args = started(case)
-    fn(*args)
+    with environment.watching():
+        fn(*args)
     assert environment.holds(), (environment.broken(), "after the function has run")
     next(generator, None)
     assert not environment.holds()
@@ -58,10 +66,12 @@ def test_a_change_is_noticed_and_named(case, messages):
         assert message in found, found
 
 
+@pytest.mark.usefixtures("walk")
 @pytest.mark.parametrize("case", UNCHANGED)
 def test_what_does_not_matter_breaks_nothing(case):
     environment, generator, fn, args = started(case)
-    fn(*args)
+    with environment.watching():
+        fn(*args)
     next(generator, None)
     assert environment.holds(), environment.broken()
     assert environment.broken() == []

@@ -10,14 +10,18 @@ Not guarded: the standard library and installed packages that know nothing of te
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
-from collections.abc import Callable, Sequence
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 from graphc.capture.generated import Names
 from graphc.capture.number import Number
 from graphc.capture.state.append_only import append_only
+from graphc.capture.state.executed import ExecutedReachability, can_watch
 from graphc.capture.state.lifting import LiftedPlaces, Lifting
 from graphc.capture.state.places import Change, DictItem, Inside, Place, cheapest_first
 from graphc.capture.state.reachability import Reachability
@@ -28,6 +32,8 @@ from graphc.ops.dims import has_dim
 
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer
+
+MOST = 1000  # functions that are followed before it is known which are called
 
 
 @final
@@ -57,18 +63,40 @@ class Environment:
         kwargs: dict[str, Any] | None = None,
         lifted: LiftedPlaces | None = None,
     ):
-        reachability = Reachability()
-        reachability.start(fn, kwargs or {}, args)
-        reachability.run()
-        self.names = reachability.names
-        self.impure = list(reachability.impure)
-        self.asks_types = reachability.asks_types
-        self._caches = reachability.caches
+        walk = Reachability()
+        walk.start(fn, kwargs or {}, args)
+        vast = not walk.run(MOST if can_watch() else math.inf)
+        if vast:
+            walk = ExecutedReachability()
+            walk.start(fn, kwargs or {}, args)
+            walk.run()
+        self._walk = walk
+        self.names = walk.names
+        self.asks_types = walk.asks_types or vast
         self._missed: list[int] = []
-        self.lifting = Lifting(reachability.places, lifted or LiftedPlaces())
-        self._places = [place for place in reachability.places if not self.lifting.covers(place)]
-        self._append_only = append_only(self._places, reachability.places)
+        self.lifting = Lifting(walk.places, lifted or LiftedPlaces())
+        self._found()
+        self._append_only = append_only(self._places, walk.places)
+
+    def _found(self) -> None:
+        """Take over what the walk has come to."""
+        self.__dict__.pop("holds", None)
+        self.impure = list(self._walk.impure)
+        self._caches = self._walk.caches
+        self._places = [place for place in self._walk.places if not self.lifting.covers(place)]
         self._guarded = [*(place for place in self._places if place.guarded), *self.lifting.guards]
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """The function is traced inside the block: what it reaches becomes known at the latest."""
+        if not isinstance(self._walk, ExecutedReachability):
+            yield
+            return
+        try:
+            with self._walk.watching():
+                yield
+        finally:
+            self._found()
 
     @functools.cached_property
     def holds(self) -> Callable[[], bool]:
@@ -92,7 +120,7 @@ class Environment:
         for container in self._append_only:
             container.finish()
         self.lifting.restore()
-        for cache, before in zip(self._caches, self._missed, strict=False):
+        for cache, before in itertools.zip_longest(self._caches, self._missed):
             if cache.cache_info().misses != before and _holds_traced(cache):
                 cache.cache_clear()
 

@@ -30,6 +30,7 @@ from graphc.capture.state.objects import (
     is_special,
     is_state,
     namespace,
+    private_names,
 )  # fmt: skip
 from graphc.capture.state.owners import is_user_class, is_user_code, is_user_module
 from graphc.capture.state.places import (
@@ -271,7 +272,7 @@ class EscapeAnalysis(Lookup):
             named = available & self._loose
         if self._probed and namespace(value) is not NOWHERE and _may_get_names(value):
             named |= self._probed
-        return named
+        return named - private_names(type(value))
 
 
 def _may_get_names(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Iterator
-from types import GeneratorType, MemberDescriptorType, ModuleType
+from types import FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 from eager.nn.calling import Called
@@ -93,6 +93,14 @@ def framework_names(cls: type) -> frozenset[str]:
     if issubclass(cls, Module):
         return frozenset(vars(Module())) - {"training"}
     return frozenset(("state", "param_groups")) if issubclass(cls, Optimizer) else frozenset()
+
+
+@functools.lru_cache(maxsize=1024)
+def private_names(cls: type) -> frozenset[str]:
+    """The private attributes that a class of the standard library uses by itself: what a logger has looked up."""
+    own = [k for k in cls.__mro__ if k.__module__.partition(".")[0] in sys.stdlib_module_names and k is not object]
+    code = [f.__code__ for k in own for f in vars(k).values() if isinstance(f, FunctionType)]
+    return frozenset(n for c in code for n in c.co_names if n.startswith("_") and not is_special(n))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -8,6 +8,7 @@ every attribute of it that some reached code names, and every element, is reache
 from __future__ import annotations
 
 import builtins
+import math
 import sys
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -53,15 +54,17 @@ class Reachability(EscapeAnalysis):
         # by the ids of a function, which is kept, and of what its first parameter is known to be
         self._codes: dict[tuple[int, int], FunctionType] = {}
 
-    def run(self) -> None:
-        """Follow everything that has been started."""
+    def run(self, most: float = math.inf) -> bool:
+        """Follow everything that has been started. Whether that were at most so many functions: else it is given up."""
         for setting in SETTINGS:
             self._setting(setting, guarded=setting.read is default_float)
         while True:
             while self._todo:
+                if len(self._codes) > most:
+                    return False
                 self._todo.popleft()()
             if not (self._apply_loose() or self._take_neighbours()):
-                return
+                return True
 
     def start(self, fn: Any, arguments: dict[str, Any], positional: tuple[Any, ...]) -> None:
         """Begin at a function, method, module or callable object that is called with these arguments."""
