@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir import Builder, Graph, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS
 
 _SHARES, _LOGARITHMS = OPS["softmax"], OPS["log_softmax"]
@@ -20,22 +20,21 @@ def in_parts(graph: Graph) -> Graph:
         return graph
     builder = Builder()
     builder.next_id = max(graph.nodes) + 1
-    new: dict[int, int] = {}
     parts: dict[tuple[int, int], tuple[Symbol, Symbol, Symbol]] = {}
     for node in graph.nodes.values():
-        inputs = tuple([new.get(i, i) for i in node.inputs])
         if node.op not in (_SHARES, _LOGARITHMS):
-            builder.copy(node, inputs)
+            builder.copy(node, node.inputs)
             continue
         builder.where, builder.scope = node.where, node.scope
-        key = inputs[0], node.params["axis"]
+        key = node.inputs[0], node.params["axis"]
         if key not in parts:
             parts[key] = _parts(builder, *key)
         less, exponential, total = parts[key]
         f: Any = builder.language
         made = exponential * f.reciprocal(total) if node.op is _SHARES else less - f.log(total)
-        new[node.id] = made.id
-    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+        last = builder.nodes.pop(made.id)
+        builder.nodes[node.id] = Node(node.id, last.op, last.inputs, last.params, last.results, node.where, node.scope)
+    return graph.replace(builder.nodes, graph.result)
 
 
 def _parts(builder: Builder, id: int, axis: int) -> tuple[Symbol, Symbol, Symbol]:
