@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from graphc.footprint.packing import packed
 from graphc.footprint.schedule import breadth_first, with_copies
+from graphc.footprint.shares import in_parts
 from graphc.footprint.temporaries import size_of
 from graphc.footprint.units import Unit, Units
 from graphc.ir import Graph
@@ -41,6 +43,7 @@ class Liveness(NamedTuple):
     spans               of the temporaries and outputs
     step                at which the peak is
     order               the units as they run
+    graph               with the nodes that these are of
     """
 
     arguments: int
@@ -50,6 +53,7 @@ class Liveness(NamedTuple):
     spans: tuple[Span, ...]
     step: int
     order: tuple[Unit, ...]
+    graph: Graph
     host: int = 0
 
     @property
@@ -66,6 +70,7 @@ def liveness(
     on_host  the numbers of donated inputs that lie on the host: they are on the device from their first reader to their
              last, and their new values until they have been written
     """
+    graph = in_parts(graph)
     units = Units(graph, _inside)
     results = dict.fromkeys(units.place[id] for id in graph.outputs)
     aliases = {graph.inputs[p]: units.place[graph.outputs[k]] for p, k in (donated or {}).items()}
@@ -80,7 +85,7 @@ def liveness(
     host = size_of(list(visiting.values()))
     return Liveness(
         size_of(graph.input_avals()) - host, size_of([graph.nodes[id].aval for id in outputs]) - host,
-        size_of([node.aval for node in aliased]) - host, temporaries, tuple(spans), step, tuple(order), host,
+        size_of([node.aval for node in aliased]) - host, temporaries, tuple(spans), step, tuple(order), graph, host,
     )  # fmt: skip
 
 
@@ -98,37 +103,62 @@ def _laid_out(
     end = len(order)
     last = {id: k for k, unit in enumerate(order) for id in unit.reads}
     last |= dict.fromkeys(results, end)
-    spans: dict[int, Span] = {}
     first = {id: k for k, unit in reversed([*enumerate(order)]) for id in unit.reads}
-    read = [id for id in visiting if id in first]
-    scratch = [Span(((id, first[id]),), visiting[id], first[id], last[id]) for id in read]
+    spans = {id: Span(((id, first[id]),), visiting[id], first[id], last[id]) for id in visiting if id in first}
+    may: dict[int, list[int]] = {}  # what a value may be written over
+    number = _numbered(order, results)
+    free = min(number, default=0) - 1  # of ids
     for k, unit in enumerate(order):
         for id, size in unit.writes:
-            values, start = (), k
-            for i in unit.over:
-                old = spans.get(i)
-                if old is not None and old.size == size and last[i] == k and i not in results:
-                    values, start = old.values, old.start
-                    del spans[i]
-                    break
-            spans[id] = Span((*values, (id, k)), size, start, last.get(id, k))
+            may[id] = [i for i in unit.over if last[i] == k and i in spans and spans[i].size == size]
+            spans[id] = Span(((id, k),), size, k, last.get(id, k))
         if unit.scratch:
-            scratch.append(Span(((unit.id, k),), unit.scratch, k, k))
-    held = {id: [span] for id, span in spans.items() if id in results and id not in over}
-    left: list[Span] = []
-    temporary = [span for id, span in spans.items() if id not in results] + scratch
-    for span in sorted(temporary, key=lambda s: -s.size):
+            spans[free - k] = Span(((unit.id, k),), unit.scratch, k, k)
+    held = {id: [id] for id in spans if id in results and id not in over}
+    left: dict[int, Span] = {}
+    for id in sorted(spans.keys() - results, key=lambda id: (-spans[id].size, number[spans[id].values[0][0]])):
         for own in held.values():
-            if own[0].size >= span.size and all(o.stop < span.start or span.stop < o.start for o in own):
-                own.append(span)
+            if spans[own[0]].size >= spans[id].size and all(_fits(id, other, spans, may) for other in own):
+                own.append(id)
                 break
         else:
-            left.append(span)
-    most, step = _most(left, end)
-    return [*left, *(s for own in held.values() for s in own)], most, step
+            left[id] = spans[id]
+    for id in [id for id in spans if id in left]:  # as they are written
+        old = next((i for i in may.get(id, ()) if i in left), None)
+        if old is not None:
+            before, span = left.pop(old), left[id]
+            left[id] = Span((*before.values, *span.values), span.size, before.start, span.stop)
+    mine = sorted(left.values(), key=lambda s: number[s.values[0][0]])
+    most = packed([(span.size, span.start, span.stop) for span in mine])
+    return [*mine, *(spans[id] for own in held.values() for id in own)], most, _fullest(mine, end)
 
 
-def _most(spans: Sequence[Span], end: int) -> tuple[int, int]:
+def _fits(one: int, other: int, spans: Mapping[int, Span], may: Mapping[int, Sequence[int]]) -> bool:
+    """Whether two values may lie in the same memory."""
+    before, after = (one, other) if spans[one].start < spans[other].start else (other, one)
+    free, taken = spans[before].stop, spans[after].start
+    return free < taken or (free == taken and before in may.get(after, ()))
+
+
+def _numbered(order: Sequence[Unit], results: Collection[int]) -> dict[int, int]:
+    """The numbers that XLA gives values: operands before what is made of them, from the first result on."""
+    by = {written: unit for unit in order for written, _ in unit.writes}
+    found: dict[int, int] = {}
+    stack = [(id, False) for id in reversed([*results, *by, *(unit.id for unit in order)])]
+    while stack:
+        id, done = stack.pop()
+        if id in found:
+            continue
+        if done or id not in by:
+            found[id] = len(found)
+            continue
+        stack.append((id, True))
+        stack += [(i, False) for i in reversed(by[id].reads) if i not in found]
+    return found
+
+
+def _fullest(spans: Sequence[Span], end: int) -> int:
+    """The step in which most is alive."""
     change = [0] * (end + 2)
     for span in spans:
         change[span.start] += span.size
@@ -138,4 +168,4 @@ def _most(spans: Sequence[Span], end: int) -> tuple[int, int]:
         now += by
         if now > most:
             most, step = now, k
-    return most, step
+    return step

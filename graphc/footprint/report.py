@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -103,22 +103,24 @@ def described(graph: Graph, found: Liveness, exact: int | None = None) -> Progra
     """The report of one program."""
     return ProgramMemory(
         graph.name, found.arguments, found.outputs - found.aliased, found.temporaries, found.aliased,
-        tuple(alive_at_peak(graph, found)), exact, found.host,
+        tuple(alive_at_peak(found)), exact, found.host,
     )  # fmt: skip
 
 
-def alive_at_peak(graph: Graph, found: Liveness) -> list[Alive]:
+def alive_at_peak(found: Liveness) -> list[Alive]:
     """The values that `found` has alive at its peak, largest first."""
     spans = [span for span in found.spans if span.start <= found.step <= span.stop]
-    sources = {unit.id: unit.reads for unit in found.order}
-    named = [_alive(graph, span.at(found.step), span.size, sources) for span in spans]
+    # a copy is named after what it is of, and zeros after the loop that stacks its results in them
+    sources = {i: unit.id for unit in found.order for i in unit.reads}
+    sources |= {unit.id: unit.reads[0] for unit in found.order if unit.reads}
+    named = [_alive(found.graph, span.at(found.step), span.size, sources) for span in spans]
     return sorted(named, key=lambda value: -value.bytes)
 
 
-def _alive(graph: Graph, id: int, size: int, sources: Mapping[int, Sequence[int]]) -> Alive:
+def _alive(graph: Graph, id: int, size: int, sources: Mapping[int, int]) -> Alive:
     what = ""
-    while id not in graph.nodes:  # a copy
-        id, what = sources[id][0], "copy of "
+    while id not in graph.nodes:
+        id, what = sources[id], "copy of "
     node = graph.nodes[id]
     return Alive(size, types_text(node.results), what + _maker(node), node.where, node.scope)
 
@@ -129,5 +131,5 @@ def _maker(node: Node) -> str:
 
 def largest(graph: Graph) -> list[str]:
     """The largest values at the peak of `graph`, and the lines that make them."""
-    found = alive_at_peak(graph, liveness(graph))
+    found = alive_at_peak(liveness(graph))
     return [" ".join(str(value).split()) for value in found[:LARGEST]]

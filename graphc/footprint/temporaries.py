@@ -38,9 +38,10 @@ def scratch_of(node: Node, nodes: Mapping[int, Node], inside: Callable[[Graph], 
     """Bytes that `node` needs while it runs; those of a graph that it runs are `inside(graph)`."""
     if node.op.structured:
         return max([inside(body) for body in bodies(node)], default=0)
-    matrix = factors.matrix_of(node, nodes)
-    if matrix is not None:  # what its factors are made from, and these
-        return 2 * size_of(nodes[matrix[0]].results)
+    if node.op in factors.FACTORED:  # what its factors are made from, and these
+        return 2 * size_of(nodes[node.inputs[0]].results)
+    if node.op in factors.BY_COLUMNS and (node.op.several or node.type != nodes[node.inputs[-1]].type):
+        return size_of(nodes[node.inputs[0]].results)
     if "reverse" in node.op.params:  # a scan along an axis, which XLA does in blocks
         return size_of(node.results)
     return 0

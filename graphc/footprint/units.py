@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from graphc.footprint.shares import LESS_MAXIMUM
 from graphc.footprint.temporaries import copies_of, scratch_of, size_of
 from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import ITEM
+from graphc.lowering.factors import BY_COLUMNS
 from graphc.ops import OPS, Trait
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.parts import ROWS
@@ -52,7 +54,7 @@ class Units:
         self.place: dict[int, int] = {}
         for id, node in graph.nodes.items():
             readers = [graph.nodes[i] for i in self._users[id]]
-            shown = shows_all(node, graph.nodes) or _turned(node, readers) or self._made_turned(node)
+            shown = shows_all(node, graph.nodes) or self._turned(node, readers) or self._made_turned(node)
             self.place[id] = self.place[node.inputs[0]] if shown else id
         self._needed = {self.place[id] for id in graph.outputs}
         self._absorbed: set[int] = set()  # products that a sum computes by itself
@@ -63,6 +65,17 @@ class Units:
         for id in graph.nodes:
             if self._written(id):
                 self._add(id)
+
+    def _turned(self, node: Node, readers: Sequence[Node]) -> bool:
+        """Whether `node` is a matrix transposed, which products read as it lies, and LAPACK, which reads columns.
+
+        Many matrices that are products with a number for each row, as a softmax is, XLA computes anew as they are read.
+        """
+        if not readers or not _swaps(node) or not all(is_product(r) or r.op in BY_COLUMNS for r in readers):
+            return False
+        whole = self._nodes[node.inputs[0]]
+        rows = [i for i in whole.inputs if self._nodes[i].shape[-1:] == (1,) != whole.shape[-1:]]
+        return node.aval.ndim <= 2 or not (whole.op.pointwise and rows)
 
     def _made_turned(self, node: Node) -> bool:
         """Whether `node` is a product of two matrices transposed, which is made so."""
@@ -105,11 +118,20 @@ class Units:
         if len(readers) != 1 or node.id in self._needed or not node.inputs:
             return False
         (reader,) = readers
+        if node.op is LESS_MAXIMUM:
+            return reader.op.pointwise
         if reader.id not in self._absorbed and not _sums(reader):
             return False
         operands = [self._nodes[i] for i in node.inputs]
         arithmetic = node.op.pointwise and not node.op.moves and all(x.results[0].dtype == node.dtype for x in operands)
-        return is_inexact(node.dtype) and (arithmetic or is_product(node))
+        if any(self._is_mask(x) for x in operands):  # XLA makes a choice of it
+            return False
+        loop = node.dtype.kind == "c" and is_loop(node, self._nodes)  # sums of complex numbers are XLA's own loops
+        return is_inexact(node.dtype) and (arithmetic or loop or is_product(node))
+
+    def _is_mask(self, node: Node) -> bool:
+        """Whether `node` is zeros and ones, made of truth values."""
+        return node.op.pointwise and len(node.inputs) == 1 and self._nodes[node.inputs[0]].dtype == bool
 
     def _units_of(self, readers: Sequence[Node]) -> set[int]:
         found: set[int] = set()
@@ -118,25 +140,47 @@ class Units:
             found |= {reader.id} if own else self._within[reader.id]
         return found
 
+    def _reads(self, node: Node) -> tuple[dict[int, None], set[int]]:
+        """What the unit of `node` reads, and of this what it does not read just where it writes."""
+        reads: dict[int, None] = {}
+        apart = set[int]()
+        stack, seen = [(i, node.op.pointwise) for i in reversed(node.inputs)], set[tuple[int, bool]]()
+        while stack:
+            i, elementwise = stack.pop()
+            elementwise = elementwise and self._nodes[i].shape == node.shape and self.place[i] == i
+            i = self.place[i]
+            if (i, elementwise) in seen:
+                continue
+            seen.add((i, elementwise))
+            operand = self._nodes[i]
+            if i not in self._needed:
+                elementwise = elementwise and operand.op.pointwise
+                stack.extend([(k, elementwise) for k in reversed(operand.inputs)])
+                continue
+            reads[i] = None
+            if not elementwise or self._flattened(operand) != self._flattened(node):
+                apart.add(i)
+        return reads, apart
+
+    def _flattened(self, node: Node) -> bool:
+        """Whether XLA has the value of `node` in another shape: it multiplies many rows by a matrix as one matrix, and
+        what products make, or alone read, is without dims of size 1."""
+        if node.aval.ndim <= 2:
+            return False
+        if is_product(node):
+            return 1 in node.shape or self._nodes[node.inputs[-1]].aval.ndim <= 2
+        readers = [self._nodes[i] for i in self._users[node.id]]
+        return 1 in node.shape and bool(readers) and all(is_product(reader) for reader in readers)
+
     def _add(self, id: int) -> None:
         """Append the unit of a node, and those that copy its operands."""
         node = self._nodes[id]
-        reads: dict[int, None] = {}
-        over = set[int]()
-        stack, seen = list(reversed(node.inputs)), set[int]()
-        while stack:
-            i = self.place[stack.pop()]
-            if i in seen:
-                continue
-            seen.add(i)
-            if i in self._needed:
-                reads[i] = None
-                if node.op.pointwise and not _branches(node) and not _flattened(self._nodes[i], self._nodes):
-                    over.add(i)
-            else:
-                stack.extend(reversed(self._nodes[i].inputs))
+        reads, apart = self._reads(node)
+        over = reads.keys() - apart if node.op.pointwise and not _branches(node) else set[int]()
         if _updates(node, self._nodes):
             over.add(self.place[node.inputs[0]])
+        if node.op in BY_COLUMNS and not node.op.several:
+            over.add(self.place[node.inputs[-1]])
         for copy in copies_of(node, self._nodes):
             source = self.place[copy.operand]
             for size in copy.sizes:
@@ -146,8 +190,29 @@ class Units:
             reads.pop(self.place[copy.operand], None)
             reads[source] = None
         parts = [i for i in self._users[id] if i in self._needed] if node.op.several else [id]
-        writes = tuple([(i, size_of(self._nodes[i].results)) for i in parts])
+        over = over | self._zeros(node, parts, reads)
+        writes = tuple([(i, self._written_size(i)) for i in parts])
         self.units[id] = Unit(id, tuple(reads), writes, scratch_of(node, self._nodes, self._inside), frozenset(over))
+
+    def _zeros(self, node: Node, parts: Sequence[int], reads: dict[int, None]) -> set[int]:
+        """Append the units of what a loop stacks its results in, which wait for nothing; and `reads` them."""
+        carries = node.params.get("carries", 0) if node.op.structured and "length" in node.params else len(parts)
+        made = set[int]()
+        for part in parts:
+            if node.op.several and self._nodes[part].params["index"] >= carries:
+                number = -1 - len(self.units)  # no node's
+                self.units[number] = Unit(number, (), ((number, size_of(self._nodes[part].results)),), 0, frozenset())
+                reads[number] = None
+                made.add(number)
+        return made
+
+    def _written_size(self, id: int) -> int:
+        """The bytes of a node as it is written: what is only summed, in wider numbers, as these."""
+        node = self._nodes[id]
+        readers = [self._nodes[i] for i in self._users[id]]
+        if not readers or node.op is INPUT or not all(_sums(r) and not is_inexact(node.dtype) for r in readers):
+            return size_of(node.results)
+        return node.size * max(reader.dtype.itemsize for reader in readers)
 
 
 def shows_all(node: Node, nodes: Mapping[int, Node]) -> bool:
@@ -162,11 +227,6 @@ def shows_all(node: Node, nodes: Mapping[int, Node]) -> bool:
         return False
     place = lens.lies(whole.aval, None, **node.params)
     return place is not None and place[0] is None
-
-
-def _turned(node: Node, readers: Sequence[Node]) -> bool:
-    """Whether `node` is a matrix transposed, which products read as it lies."""
-    return bool(readers) and _swaps(node) and all(is_product(reader) for reader in readers)
 
 
 def _swaps(node: Node) -> bool:
@@ -189,11 +249,6 @@ def _updates(node: Node, nodes: Mapping[int, Node]) -> bool:
     return nodes[node.inputs[0]].type == node.aval
 
 
-def _flattened(node: Node, nodes: Mapping[int, Node]) -> bool:
-    """Whether XLA has the value of `node` in another shape: it multiplies many rows by a matrix as one matrix."""
-    return is_product(node) and node.aval.ndim > 2 and nodes[node.inputs[-1]].aval.ndim <= 2
-
-
 def _branches(node: Node) -> bool:
     """Whether XLA asks all elements which way to compute `node`, and has the operands and the result in memory."""
     return bool(node.op.traits & Trait.BRANCHES) and is_inexact(node.dtype) and node.size >= MANY
@@ -208,7 +263,7 @@ def is_loop(node: Node, nodes: Mapping[int, Node]) -> bool:
         return False
     if op.pointwise or op.view or not node.inputs:
         return True
-    return op.moves and (bool(op.traits & Trait.LINEAR) or _gathers(node, nodes))
+    return op.moves and (bool(op.traits & Trait.LINEAR) or len(node.inputs) == 1 or _gathers(node, nodes))
 
 
 def _gathers(node: Node, nodes: Mapping[int, Node]) -> bool:

@@ -163,7 +163,7 @@ def copied(run: Callable[..., Any], avals: Sequence[Any], spatial: Sizes, params
     """Which operands `run`, one of the convolutions here, copies: their numbers, and the elements of each copy in turn.
 
     What XLA's convolutions want otherwise than graphs have it: kernels as (*kernel, C, O), and images of a gradient for
-    weights with their numbers last.
+    weights with their numbers last. And what `_summed` and `_by_planes` make of images: padded, and what taps meet.
     """
     first, second = (aval.size for aval in avals)
     kernel, groups = params["shape"] if run is conv_weight else avals[1].shape, params["groups"]
@@ -174,9 +174,19 @@ def copied(run: Callable[..., Any], avals: Sequence[Any], spatial: Sizes, params
         out = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in sizes]
         met = avals[0].shape[0] * math.prod(out) * math.prod(kernel[1:])
         return [(0, met, met), (1, second)]
-    if run is conv_weight:
-        return [(0, first), (1, second)]
-    return [] if _way(kernel, groups) is _summed else [(1, second)]
+    way, padding = _way(kernel, groups), params["padding"]
+    if way is _by_xla or way is _by_groups:
+        return [(0, first), (1, second)] if run is conv_weight else [(1, second)]
+    if run is conv_input:
+        return [] if way is _summed else [(1, second)]
+    image = avals[run is conv_weight].size
+    wider = [(n + 2 * p) / max(n, 1) for n, p in zip(spatial, padding, strict=True)]
+    if way is _summed:
+        padded = round(image * math.prod(wider))
+        met = avals[0].shape[0] * math.prod(spatial) * kernel[1] * groups
+        return [(1, padded, math.prod(kernel[2:]) * met)] if run is conv_weight else [(0, padded)]
+    padded, beside = round(image * wider[0]), image * kernel[2]
+    return [(0, first), (1, padded, beside, beside)] if run is conv_weight else [(0, padded, beside), (1, second)]
 
 
 # JAX derives nothing for integers: there the transposes are sums over the taps

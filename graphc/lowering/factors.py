@@ -29,6 +29,10 @@ from graphc.ops.dtypes import is_half
 
 LEAST = 64  # rows of a matrix: with fewer, what is saved is less than asking
 _SOLVE, _INV, _SLOGDET, _DET = FACTORED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
+BY_COLUMNS = (
+    *FACTORED,
+    *[OPS[name] for name in ("solve_triangular", "cholesky", "qr", "eigh", "svd")],
+)  # what LAPACK does
 
 
 def _base(id: int, nodes: Mapping[int, Node]) -> tuple[int, bool]:

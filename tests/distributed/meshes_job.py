@@ -331,9 +331,38 @@ def compiled(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     return None
 
 
+def sequences(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
+    """Attention to a sequence in parts is that to the whole, and so are its gradients; PyTorch's needs a GPU for it."""
+    if s.torch.__name__ == "torch":
+        return None
+    import graphc
+    from eager.distributed.tensor.experimental import _attention as cp
+
+    def attended(x: Any, w: Any, causal: bool) -> Any:
+        q, k, v = (x @ w).chunk(3, -1)
+        return s.torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    x, w = s.torch.randn(1, 2, 4 * mesh.size(), 3), s.torch.randn(3, 9, requires_grad=True)
+    for causal in (True, False):
+        whole = attended(x, w, causal)
+        (expected,) = s.torch.autograd.grad(whole.tanh().sum(), w)
+        for run in (attended, graphc.compile(attended)):
+            part = x.clone()
+            with cp.context_parallel(mesh, buffers=[part], buffer_seq_dims=[2]):
+                out = run(part, w, causal)
+                (found,) = s.torch.autograd.grad(out.tanh().sum(), w)
+            s.dist.all_reduce(found)
+            same(cp.context_parallel_unshard(mesh, [out.detach()], [2])[0], whole)
+            same(found, expected)
+            same(part, x, 0)
+    message = refused(ValueError, lambda: cp.context_parallel(mesh, buffers=[w], buffer_seq_dims=[0]).__enter__())
+    assert "must be divisible by twice the processes" in message, message
+    return None
+
+
 _CASES = (
     parts, terms, gradients, errors, meshes, sharded_data, tensor_parallel, two_dims, local_maps, pipelines,
-    checkpoints, without_values, compiled,
+    checkpoints, without_values, compiled, sequences,
 )  # fmt: skip
 CASES = {case.__name__: case for case in _CASES}
 

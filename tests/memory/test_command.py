@@ -28,7 +28,7 @@ def test_a_function_and_a_graph_take_the_same(tmp_path: Path, capfd: pytest.Capt
         assert main(["memory", target, "--json", "--exact"]) == 0
         found.append(json.loads(capfd.readouterr().out))
     assert found[0]["peak"] == found[1]["peak"] == 3 * 16384
-    assert found[0]["programs"][0]["alive"][0]["op"] == "matmul"
+    assert {value["op"] for value in found[0]["programs"][0]["alive"]} == {"matmul", "tanh"}
     assert found[0]["programs"][0]["exact"] == pytest.approx(found[0]["peak"], rel=0.1)
 
 

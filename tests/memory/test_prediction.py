@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pytest
 
 import eager as torch
@@ -9,26 +11,23 @@ import graphc
 from graphc.footprint import units
 from graphc.footprint.liveness import liveness
 from graphc.footprint.sizes import budget_of
+from tests.memory.harder import harder
 from tests.memory.programs import SIZES, Made, programs
 
 CLOSE = 0.1
-# further off, and why: XLA writes the gradient of a batch norm three times, in three layouts; it sorts places in 32
-# bits; it lays more copies of parameters into results than the model does
-FURTHER = {"resnet step": 0.3, "ranks": 0.2, "gpt step": 0.2}
+# further off, and why: XLA sorts places in 32 bits; what it computes anew as it is read, and keeps the operands of, the
+# model has once; XLA makes sums of truth values, and gradients of convolutions by one pixel, in more steps
+FURTHER = {"ranks": 0.2, "transformer": 0.2, "waves": 0.3, "counts": 0.25}
 QUICK = ("mlp", "mlp step", "attention", "cnn", "embedding", "gp", "chain", "chain gradient", "convolved", "covariance",
          "weights", "solved")  # fmt: skip
-NAMES = [name for name, _ in programs(1)]
+NAMES, HARDER = ([name for name, _ in made(1)] for made in (programs, harder))
 
 
-def made(name: str, size: int) -> Made:
-    return dict(programs(size))[name]
-
-
-def compared(name: str, size: int) -> None:
-    program = made(name, size)
-    (found,) = graphc.memory(program.fn, *program.args, exact=True).programs
-    assert found.exact is not None
-    assert found.peak == pytest.approx(found.exact, rel=FURTHER.get(name, CLOSE)), f"{name}: {found}"
+def compared(name: str, size: int, made: Callable[[int], Iterator[tuple[str, Made]]] = programs) -> None:
+    program = dict(made(size))[name]
+    for found in graphc.memory(program.fn, *program.args, exact=True).programs:
+        assert found.exact is not None
+        assert found.peak == pytest.approx(found.exact, rel=FURTHER.get(name, CLOSE)), f"{name}: {found}"
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -41,6 +40,12 @@ def test_the_model_is_within_a_tenth_of_what_xla_says(name: str):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_model_is_within_a_tenth_for_every_program_at_two_sizes(name: str, size: int):
     compared(name, size)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", HARDER)
+def test_the_model_is_within_a_tenth_for_what_xla_does_otherwise(name: str):
+    compared(name, SIZES[0], harder)
 
 
 def test_a_model_that_copies_each_transposed_matrix_is_found_out(monkeypatch: pytest.MonkeyPatch):
