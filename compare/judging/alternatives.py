@@ -20,6 +20,7 @@ from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel
 from graphc.passes import optimize
+from graphc.passes.pipeline import DISTRIBUTING, default_passes
 
 FLUSHED = (
     "XLA flushes denormal numbers to zero, multiplies inf and nan with padding or does not, and gives nan other bits"
@@ -72,9 +73,9 @@ class Alternatives:
         return None
 
     def reordered(self, id: int, found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-        """Where `found` and `expected` are both no numbers, as node `id` is after all passes, and after the exact ones.
+        """Where `found` and `expected` are both no numbers, since factors are taken out of sums.
 
-        Factors are taken out of sums: x/0 + y/0 is nan or infinite, (x + y)/0 perhaps the other.
+        x/0 + y/0 is nan or infinite, (x + y)/0 perhaps the other.
         """
         odd = ~np.isfinite(found) & ~np.isfinite(expected)
         if not odd.any() or id not in self._graph.outputs:
@@ -87,8 +88,9 @@ class Alternatives:
 
     @cached_property
     def _passed(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """The outputs on NumPy after all passes, and after those that keep every bit."""
-        free, exact = (optimize(self._graph, strict=strict) for strict in (False, True))
+        """The outputs on NumPy after the passes that distribute, and after those that keep every bit."""
+        free = optimize(self._graph, passes=[p for p in default_passes() if p[0] in DISTRIBUTING])
+        exact = optimize(self._graph, strict=True)
         return outputs_of(free, evaluate(free, self._arrays)), outputs_of(exact, evaluate(exact, self._arrays))
 
     def _by_xla(self, id: int) -> tuple[np.ndarray, np.ndarray] | None:

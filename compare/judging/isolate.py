@@ -29,12 +29,14 @@ class Objection(NamedTuple):
     """Somebody who gets another gradient for an argument. `kink`: only where the op has no derivative.
 
     lowered: it is JAX alone: its form of the op gives another value, or finite differences agree with the rule
+    by_tape: it is eager's own code for the rule
     """
 
     argument: str
     evidence: str
     kink: bool = False
     lowered: bool = False
+    by_tape: bool = False
 
 
 def alone(node: Node, operands: Sequence[np.ndarray], results: Sequence[int] | None = None) -> Graph:
@@ -168,7 +170,7 @@ def _objections(node: Node, operands: Sequence[np.ndarray], seed: int, by_jax: b
     for k, g in zip(wrt, _tape_gradients(node, operands, wrt, cotangents), strict=True):
         judgement = narrow.judge(k, g)
         if judgement.verdict is Verdict.BUG:
-            yield Objection(op.arg_of(k), f"eager's gradient against the graph's: {judgement.detail}")
+            yield Objection(op.arg_of(k), f"eager's gradient against the graph's: {judgement.detail}", by_tape=True)
     if op.traits & Trait.SURROGATE:  # not the derivative of its value, on purpose
         return
     wide = widen(graph)
