@@ -13,6 +13,7 @@ from compare.cases.outcome import Outcome, largest_difference, opaque_in, same_s
 from compare.cases.sharing import differences
 from compare.checking.findings import Finding
 from compare.checking.opinions import opinions_of
+from compare.judging.alternatives import REORDERED
 from compare.judging.tolerance import (
     IN_RANGE,
     INDEPENDENT,
@@ -232,6 +233,9 @@ def _judged(case: Case, mode: Mode, label: str, found: np.ndarray, expected: np.
             closer = np.where(overflown, case.stable_values[joint.labels.index(label)], exact)
             if judge(found, in_range(expected, closer), closer, noise).verdict is not Verdict.BUG:
                 return Judgement(Verdict.WITHIN_ROUNDING, IN_RANGE)
+        apart = case.alternatives.reordered(id, found, expected)
+        if apart.any() and judge(np.ma.MaskedArray(found, apart), expected, exact, noise).verdict is not Verdict.BUG:
+            return Judgement(Verdict.CONVENTION, REORDERED)
         if is_foreign(mode):
             return case.alternatives.excuse(id, found, expected) or judgement
     return judgement

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from compare.cases.case import Case
 from compare.checking.equivalence import check
 from compare.checking.findings import Finding, Report
 from compare.declared.operations import IN_EVERY_MODE, OpsReport, check_sample, extremes_of, samples_of
@@ -15,6 +16,7 @@ from compare.judging.tolerance import Verdict, same_bits
 from compare.layouts.sweep import Sweep, trials_of
 from compare.layouts.ways import ways_of
 from compare.modes import Mode
+from graphc.ir.structure import every_node
 from graphc.ops import OPS, Op, aval_of
 from graphc.ops.aval import results_of, type_of, types_text
 from graphc.ops.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8
@@ -40,12 +42,12 @@ def check_op(
     where a refusal has to be the same in every mode; and its gradients are differentiated once more. The rows
     "declaration" say whether the kernel gives the shape and dtype that the rule declares, leaves its operands alone,
     and returns memory of its own (unless the op is a view); and whether it, eager's code, the in-place form and `out=`
-    give the same wherever operands and results lie.
+    give the same wherever operands and results lie. Of an op that runs graphs, a few programs with it are checked.
 
     op     declared with `graphc.ops.op`, or its name
     modes  see `check`
 
-    Raises ValueError for a name that is not registered.
+    Raises ValueError for a name that is not registered, and for an op that runs graphs on a mesh.
 
     >>> import compare
     >>> from graphc.ops import OPS, op
@@ -59,6 +61,8 @@ def check_op(
     if isinstance(op, str) and op not in OPS:
         raise ValueError(f"no op named '{op}'")
     op = OPS[op] if isinstance(op, str) else op
+    if op.structured:
+        return OpsReport(tuple((op.name, report) for report in _program_reports(op, modes, seed)))
     return OpsReport(tuple((op.name, report) for report in _op_reports(op, dtypes, modes, seed)))
 
 
@@ -80,6 +84,18 @@ def _op_reports(op: Op, dtypes: Sequence[np.dtype], modes: Sequence[str | Mode] 
         for dtype in dtypes:
             if dtype != FLOAT32:
                 yield check_sample(op, first, modes=modes, seed=seed, dtype=np.dtype(dtype))
+
+
+def _program_reports(op: Op, modes: Sequence[str | Mode] | None, seed: int) -> list[Report]:
+    """`check` of the specimens whose graphs have the op."""
+    found: list[Report] = []
+    for _, fn, args in specimens(seed):
+        program = Case(fn, args, {}, seed).program
+        if program is not None and any(node.op is op for node in every_node(program.graph)):
+            found.append(check(fn, *args, modes=modes, seed=seed))
+    if not found:
+        raise ValueError(f"'{op.name}' runs graphs on a mesh: check a function that uses it")
+    return found
 
 
 def _emptied(spec: Any) -> Any:

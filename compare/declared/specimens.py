@@ -25,6 +25,9 @@ def specimens(seed: int = 0) -> Iterator[tuple[str, Callable[..., Any], tuple[An
     yield "writes in place", _writes, (numbers(4, 2, grad=False), numbers(2))
     yield "Python decides", lambda x, y: torch.exp(x) if x.sum() > y.sum() else x * y, (numbers(3), numbers(3))
     yield "a loop in the graph", _scan, (numbers(2), numbers(5, 2))
+    yield "a loop while something holds", _while, (numbers(3), numbers(3))
+    yield "a branch in the graph", _switch, (torch.tensor(1), numbers(3), numbers(3))
+    yield "a gradient of the user's", _Product.apply, (numbers(3), numbers(3))
     yield "random numbers", _random, (numbers(3),)
     yield "an exception", _raises, (numbers(3), torch.tensor([0, 7]))
     yield "state", _Counter(numbers(3)), (numbers(3),)
@@ -50,6 +53,28 @@ def _writes(x: Any, row: Any) -> Any:
 
 def _scan(state: Any, rows: Any) -> Any:
     return graphc.scan(lambda carry, row: (torch.tanh(carry + row), carry * row), state, rows)
+
+
+def _while(x: Any, w: Any) -> Any:
+    return graphc.while_loop(lambda c: c[0].abs().sum() < 50, lambda c: (c[0] * 1.5 + w, c[1] + 1), (x, 0))[0]
+
+
+def _switch(index: Any, x: Any, y: Any) -> Any:
+    return graphc.switch(index, (lambda a, b: a * b, lambda a, b: a.sin() - b, lambda a, b: b.exp()), x, y)
+
+
+class _Product(torch.autograd.Function):
+    """x * y, with its gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return g * y, g * x
 
 
 def _random(x: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from compare.judging.float64 import widen_array
 from compare.judging.isolate import lowered_result
-from compare.judging.numeric import evaluate
+from compare.judging.numeric import evaluate, outputs_of
 from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, accumulation_length, judge, same_bits
 from compare.judging.yardstick import Yardstick
 from graphc.ir import Graph, Node, Ref
@@ -20,12 +20,14 @@ from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel
 from graphc.passes import optimize
+from graphc.passes.pipeline import DISTRIBUTING, default_passes
 
 FLUSHED = (
     "XLA flushes denormal numbers to zero, multiplies inf and nan with padding or does not, and gives nan other bits"
 )
 SIMPLIFIED = "XLA's algebraic simplifier changes it: 0 * nan becomes 0, and the like"
 FLIPPED = "agrees once XLA decides where rounding does: '{op}'{where}"
+REORDERED = "no number, in whatever order factors are taken out of a sum with infinite terms: nan, or infinite"
 CHOSEN = "agrees once the free signs, phases and orders are XLA's"
 
 
@@ -69,6 +71,27 @@ class Alternatives:
                 if judgement.verdict is not Verdict.BUG:
                     return Judgement(Verdict.CONVENTION, CHOSEN)
         return None
+
+    def reordered(self, id: int, found: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """Where `found` and `expected` are both no numbers, since factors are taken out of sums.
+
+        x/0 + y/0 is nan or infinite, (x + y)/0 perhaps the other.
+        """
+        odd = ~np.isfinite(found) & ~np.isfinite(expected)
+        if not odd.any() or id not in self._graph.outputs:
+            return np.zeros_like(odd)
+        try:
+            free, exact = (outputs[self._graph.outputs.index(id)] for outputs in self._passed)
+        except Exception:  # a pass that raises excuses nothing
+            return np.zeros_like(odd)
+        return odd & _are_alike(found, free) & _are_alike(expected, exact)
+
+    @cached_property
+    def _passed(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """The outputs on NumPy after the passes that distribute, and after those that keep every bit."""
+        free = optimize(self._graph, passes=[p for p in default_passes() if p[0] in DISTRIBUTING])
+        exact = optimize(self._graph, strict=True)
+        return outputs_of(free, evaluate(free, self._arrays)), outputs_of(exact, evaluate(exact, self._arrays))
 
     def _by_xla(self, id: int) -> tuple[np.ndarray, np.ndarray] | None:
         """The value of an output by XLA, and by XLA without its simplifier."""
@@ -180,6 +203,10 @@ class Alternatives:
     @cached_property
     def _choosing(self) -> Yardstick:
         return Yardstick(self._graph, self._arrays, self._seed, flushing=True, choices=self._choices)
+
+
+def _are_alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a == b) | ((a != a) & (b != b))
 
 
 def _jumps(node: Node, graph: Graph) -> bool:

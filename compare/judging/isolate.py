@@ -29,12 +29,14 @@ class Objection(NamedTuple):
     """Somebody who gets another gradient for an argument. `kink`: only where the op has no derivative.
 
     lowered: it is JAX alone: its form of the op gives another value, or finite differences agree with the rule
+    by_tape: it is eager's own code for the rule
     """
 
     argument: str
     evidence: str
     kink: bool = False
     lowered: bool = False
+    by_tape: bool = False
 
 
 def alone(node: Node, operands: Sequence[np.ndarray], results: Sequence[int] | None = None) -> Graph:
@@ -127,17 +129,26 @@ def objections(node: Node, operands: Sequence[np.ndarray], seed: int, *, by_jax:
     by_jax  False: JAX, which compiles for it, is asked only where finite differences cannot tell
     """
     found = list(_objections(node, operands, seed, by_jax))
+    if found and node.op.pointwise and any(a.shape != node.shape for a in operands):
+        # each element has an opinion of its own, and perhaps a kink; unless it is the sum over them that is wrong
+        operands = _spread(node, operands)
+        found = list(_objections(node, operands, seed, by_jax)) or found
     finite = _where_finite(node, operands) if any(o.kink for o in found) else None
     if finite is not None:  # one nan in a sum, and finite differences see no derivative anywhere
         yield from (o for o in _objections(*finite, seed, by_jax) if not o.kink)
     yield from found
 
 
+def _spread(node: Node, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The operands of a pointwise node, each in the shape of its result."""
+    return [np.array(np.broadcast_to(a, node.shape)) for a in operands]
+
+
 def _where_finite(node: Node, operands: Sequence[np.ndarray]) -> tuple[Node, list[np.ndarray]] | None:
     """A pointwise node on its operands at the elements where all is finite; None if that is everywhere or nowhere."""
     if not node.op.pointwise:
         return None
-    spread = [np.broadcast_to(a, node.shape) for a in operands]
+    spread = _spread(node, operands)
     value = _value_alone(node, operands)
     finite = np.logical_and.reduce([np.isfinite(a) for a in (*spread, value)])
     if finite.all() or not finite.any():
@@ -159,7 +170,7 @@ def _objections(node: Node, operands: Sequence[np.ndarray], seed: int, by_jax: b
     for k, g in zip(wrt, _tape_gradients(node, operands, wrt, cotangents), strict=True):
         judgement = narrow.judge(k, g)
         if judgement.verdict is Verdict.BUG:
-            yield Objection(op.arg_of(k), f"eager's gradient against the graph's: {judgement.detail}")
+            yield Objection(op.arg_of(k), f"eager's gradient against the graph's: {judgement.detail}", by_tape=True)
     if op.traits & Trait.SURROGATE:  # not the derivative of its value, on purpose
         return
     wide = widen(graph)

@@ -20,7 +20,7 @@ from compare.judging.yardstick import Yardstick
 from graphc.ir import Node
 from graphc.ops import Op, Trait
 from graphc.ops.aval import aval_of, results_of
-from graphc.ops.dtypes import is_floating, is_inexact
+from graphc.ops.dtypes import FLOAT32, is_floating, is_inexact
 from graphc.ops.gradient import rule_values, share
 from graphc.ops.interpret import F, run_kernel, with_defaults
 from graphc.ops.references import WORK, Each, opinion, reference_of
@@ -69,7 +69,7 @@ def _about_value(node: Node, operands: Sequence[np.ndarray], value: Any) -> Disp
     with np.errstate(all="ignore"):
         found = evaluate(graph, wide, checked=False)[wider.id]
     dispute = _compared(wider, wide, found, whole)
-    lost = (_out_of_range(operands, v, w) for v, w in zip(values, results_of(found), strict=True))
+    lost = (_out_of_range(node, operands, v, w) for v, w in zip(values, results_of(found), strict=True))
     return dispute or next(filter(None, lost), None) or _far_off(node, operands, value, found)
 
 
@@ -129,10 +129,13 @@ def _turned(judgement: Judgement, expected: np.ma.MaskedArray, found: np.ndarray
     return f"{element}{found[at]!s}, the reference has {expected.data[at]!s}"
 
 
-def _out_of_range(operands: Sequence[np.ndarray], value: np.ndarray, wide: np.ndarray) -> Dispute | None:
-    """Where a result that float32 has room for, of moderate numbers, is lost on the way."""
+def _out_of_range(node: Node, operands: Sequence[np.ndarray], value: np.ndarray, wide: np.ndarray) -> Dispute | None:
+    """Where a result that float32 has room for is lost on the way: of moderate numbers, or by an elementwise op."""
     if value.dtype == wide.dtype or not is_inexact(value.dtype) or value.shape != wide.shape:
         return None
+    if node.op.pointwise and value.dtype == FLOAT32:
+        lost = ~np.isfinite(value) & (np.abs(wide) < np.finfo(FLOAT32).max / 8)
+        return Dispute("kernel", f"{value[lost][0]}, in float64 {wide[lost][0]}") if lost.any() else None
     largest = max((float(np.abs(a).max(initial=0.0)) for a in operands if is_inexact(a.dtype)), default=0.0)
     terms = max((a.size for a in operands), default=1) / max(value.size, 1)
     if not largest <= MODERATE or terms * np.log10(max(largest, 1.0)) > 30:
@@ -156,7 +159,8 @@ def _far_off(node: Node, operands: Sequence[np.ndarray], value: Any, wide: Any) 
 
 def _about_gradients(node: Node, operands: Sequence[np.ndarray]) -> Iterator[Dispute]:
     op, params = node.op, with_defaults(node.op, node.params)
-    wanted = [k for k, a in enumerate(operands) if is_floating(a.dtype) and op.arg_of(k) in op.slopes]
+    judged = op.slopes.keys() & op.vjp.keys()
+    wanted = [k for k, a in enumerate(operands) if is_floating(a.dtype) and op.arg_of(k) in judged]
     if not wanted or node.op.several or not is_floating(node.dtype):
         return
     wide = [widen_array(a) for a in operands]

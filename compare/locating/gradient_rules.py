@@ -36,15 +36,21 @@ def _in_gradient_rules(case: Case) -> Culprit | None:
     seen: set[int] = set()  # nodes; those of loops run again and again
     for step in _differentiated(case):
         node, given = step.node, dict(zip(step.node.inputs, step.operands, strict=True))
-        for argument, evidence, at_kink, lowered in _objections(step, case.seed, id(step.node) not in seen):
+        found = list(_objections(step, case.seed, id(step.node) not in seen))
+        by_tape_only = all(o.by_tape or o.kink for o in found)  # who knows nothing of eager's code has no objection
+        for argument, evidence, at_kink, lowered, by_tape in found:
             for part, detail in disputes(node, step.operands, step.value, differentiated=False):
                 return blame(part, node, detail, given)  # the rule of another function
             if lowered:
                 return blame("lowering", node, evidence, given)
+            if by_tape and by_tape_only:
+                return blame("eager form", node, evidence, given)
             if not at_kink:
                 rule = "gradient rule" if node.op.structured else f"gradient rule for '{argument}'"
                 return blame(rule, node, evidence, given)
             kink = kink or blame(KINK, node, evidence, given)
+        for part, detail in () if node.op.structured else disputes(node, step.operands, step.value, True):
+            return blame(part, node, detail, given)  # a rule that is the derivative, and yet is not what is declared
         seen.add(id(node))
     return kink or _backward_of_the_users(case)
 

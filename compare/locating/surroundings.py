@@ -40,9 +40,15 @@ STATE = "functionalization"  # what is captured, written back, shared in memory,
 
 @contextmanager
 def without_chance() -> Iterator[None]:
-    """A context in which all random bits are zero: draws in another order, or fewer of them, make no difference."""
+    """A context in which all random bits are the same: draws in another order, or fewer of them, make no difference.
+
+    Uniform numbers are 1/8, and the cosines and sines of normal ones alike: weights that are zero would hide whatever
+    else is wrong.
+    """
     drawn = Generator.bits
-    Generator.bits = lambda self, count, wide=False: np.zeros(count, np.uint64)  # type: ignore[method-assign]
+    Generator.bits = lambda self, count, wide=False: np.full(  # type: ignore[method-assign]
+        count, 2**50 if wide else 2**21, np.uint64
+    )
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from compare.locating.gradient_rules import in_gradient_rules
 from compare.locating.lowerings import in_lowering
 from compare.locating.partition import in_partition
 from compare.locating.passes import in_passes
-from compare.locating.surroundings import in_surroundings
+from compare.modes.tape import behind_the_graph
 
 
 @final
@@ -52,7 +52,7 @@ class Compiled:
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
         by_stage = in_lowering(case) or in_passes(case, label) or stages.in_graph(case, label, outcome)
         found = by_stage or in_partition(case, label, outcome) or stages.in_traceback(outcome.error)
-        return found or in_surroundings(case, self)
+        return found or behind_the_graph(case, self, label, outcome)
 
 
 @final

@@ -16,8 +16,8 @@ from compare.locating import stages
 from compare.locating.culprit import Culprit
 from compare.locating.lowerings import in_lowering
 from compare.locating.passes import in_pass
-from compare.locating.surroundings import in_surroundings
 from compare.modes.protocol import NOT_CAPTURED
+from compare.modes.tape import behind_the_graph
 from eager.core.tensor import Tensor
 from graphc.capture import History
 from graphc.capture.tree import Slot
@@ -54,7 +54,7 @@ class OnGraph:
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
         found = stages.in_graph(case, label, outcome) or stages.in_traceback(outcome.error or case.failure)
-        return found or in_surroundings(case, self)
+        return found or behind_the_graph(case, self, label, outcome)
 
 
 @final

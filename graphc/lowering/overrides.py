@@ -15,6 +15,7 @@ from graphc.lowering import (
     bits,
     collectives,
     control,
+    cuts,
     draws,
     local,
     matrices,
@@ -71,7 +72,7 @@ def _choice(better: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 _MODULES = (angles, barriers, bits, collectives, control, draws, local, matrices, orders, remainders, scans,
-            scattering, sharding, sorting, sparse, special, strided)  # fmt: skip
+            scattering, sharding, sorting, sparse, special, strided, cuts)  # fmt: skip
 OVERRIDES: dict[str, Callable[..., Any]] = {
     **{name: kernel for module in _MODULES for name, kernel in module.OVERRIDES.items()},
     "cast": cast,

@@ -127,9 +127,13 @@ def _only_imaginary(F: Any, g: Any, shape: tuple[int, ...], dtype: np.dtype) -> 
     return F.complex(F.full(shape=shape, value=0, dtype=real_of(dtype)), g)
 
 
+def _np_conj(z: np.ndarray) -> np.ndarray:
+    return np.conj(z) if z.dtype.kind != "b" else z.copy()  # of which NumPy makes int8
+
+
 _Z = Sample(Complexes((3, 4)))
 
-conj = op("conj", "input", impl="conj", rule=same, traits=Trait.MOVES,
+conj = op("conj", "input", impl="conj", numpy=_np_conj, rule=same, traits=Trait.MOVES,
           ref=Each(lambda z: z.conjugate()), samples=(_Z, Sample((3, 4))),
           vjp=dict(input=lambda F, g: F.conj(g)))  # fmt: skip
 real = op("real", "input", impl="real", rule=Rule(_part), traits=Trait.VIEW, label="Select", samples=(_Z,),

@@ -428,6 +428,7 @@ stop_gradient = op(
     lens=Lens(lambda F, whole, part: part),
     label="Detach",
     ref=itself,
+    slopes=dict(input=Each(scalars.NOTHING)),
 )
 clone = op("clone", "input", parts=parts.POINTWISE,
            impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR | MOVES | Trait.IDENTITY, ref=itself,

@@ -33,6 +33,8 @@ def halves(exponent: Any) -> int | None:
 
 def roundings(exponents: np.ndarray) -> np.ndarray:
     """How many results are rounded on the way to a whole power: bounds the error, in units of half an ULP."""
+    if exponents.dtype.kind == "c":  # never by products
+        return np.zeros(exponents.shape)
     taken = (2 * exponents == np.floor(2 * exponents)) & (exponents >= LEAST) & (exponents <= MOST)
     whole = exponents == np.floor(exponents)
     return np.where(taken, np.where(exponents < 0, -2 * exponents, exponents) + np.where(whole, -1, 1), 0).clip(0)

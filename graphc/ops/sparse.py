@@ -30,6 +30,8 @@ def _rule(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
             "sparse_mm(): expected vectors of one length and a matrix, but got "
             f"{', '.join(str(list(x.shape)) for x in avals)}"
         )
+    if values.dtype.kind == "b":
+        raise NotImplementedError("\"addmm_sparse_dense\" not implemented for 'Bool'")
     if values.dtype != dense.dtype:
         raise RuntimeError(f"expected {torch_name(values.dtype)} but found {torch_name(dense.dtype)}")
     return Aval((params["size"], dense.shape[1]), values.dtype)

@@ -205,6 +205,16 @@ def _normal(method: str, x: Any) -> Any:
     return _each(getattr(NormalDist(), method))(x)
 
 
+def _inverse_erf(y: float) -> float:
+    from statistics import NormalDist
+
+    if abs(y) == 1 or not y:
+        return y * math.inf if y else y
+    if abs(y) < 1e-3:  # whose digits are lost beside 1
+        raise ValueError
+    return NormalDist().inv_cdf((y + 1) / 2) * 0.5**0.5 if abs(y) < 1 else math.nan
+
+
 def _log_ndtr_vjp(F: Any, g: Any, input: Any) -> Any:
     # the density over the distribution function, both without their exp(-x^2/2) on the left
     left = input < 1
@@ -220,7 +230,7 @@ erfc = op("erfc", "input", doc="1 - erf(input).",
 erfinv = op("erfinv", "input", doc="The inverse of the error function.",
             impl="special.erfinv", numpy=blocks.erfinv, rule=pointwise_float, traits=ORDERS,
             cpu_name="erfinv_vml_cpu",
-            domain=(-0.8, 0.8), ref=lambda y: _normal("inv_cdf", (y + 1) / 2) * 0.5**0.5,
+            domain=(-0.8, 0.8), ref=Each(_inverse_erf),
             vjp=dict(input=lambda F, g, r: g * (1 / TWO_OVER_SQRT_PI * F.exp(r * r))))  # fmt: skip
 special_erfcx = op(
     "special_erfcx", "input",
@@ -381,15 +391,18 @@ def _of_the_rest(r: np.ndarray, a: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.abs(r) * _exponent(a, x) + (x <= np.maximum(a, 1.0) + 0.25)
 
 
+# inf - inf in the logarithm of the density, where the function is constant: as PyTorch has it
+_AT_INFINITY = (Kink((math.inf, 1.0), (0.0, math.nan), alike=lambda a, x: np.isposinf(a)),)
 igamma = op("igamma", "input other", doc="The regularized lower incomplete gamma function.",
             impl="special.gammainc", numpy=_np_igamma, rule=pointwise_floating,
             rounding=Rounding(8.0, terms=lambda r, a, x: np.abs(r) * _exponent(a, x)),
-            traits=ORDERS, ref=_gamma_series, domain=((0.5, 3.0), (0.3, 3.0)),
+            traits=ORDERS, ref=_gamma_series, domain=((0.5, 3.0), (0.3, 3.0)), kinks=_AT_INFINITY,
             vjp=dict(other=lambda F, g, input, other: g * _igamma_density(F, input, other)))  # fmt: skip
 igammac = op("igammac", "input other", doc="The regularized upper incomplete gamma function.",
              impl="special.gammaincc", numpy=_np_igammac, rule=pointwise_floating,
              rounding=Rounding(13.0, terms=_of_the_rest),
              traits=ORDERS, ref=lambda a, x: 1 - _gamma_series(a, x), domain=((0.5, 3.0), (0.3, 3.0)),
+             kinks=_AT_INFINITY,
              vjp=dict(other=lambda F, g, input, other: -g * _igamma_density(F, input, other)))  # fmt: skip
 
 _ANGLES = (np.arange(64) + 0.5) * (np.pi / 64)  # the midpoint rule over [0, pi] is exact for these integrals

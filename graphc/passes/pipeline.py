@@ -108,6 +108,8 @@ def folded(graph: Graph) -> Graph:
     return fold_numbers(fold_constants(graph))
 
 
+DISTRIBUTING = frozenset(("factors of sums", "sums of products", "like terms"))  # passes that take factors out of sums
+
 # by name, as rules are taken from ALL: what is put in a rule's place there, a planted fault say, reaches this pass too
 _PICKED = frozenset([rule.name for rule in (*linalg.RULES, *scattering.RULES)])
 

@@ -71,6 +71,8 @@ SAMPLE = (
     "sharding of mean: a mean of means that are added",
     "promotion: 0-d tensors count",
     "sums of bytes are bytes",
+    "kernels of floor_divide: the rounded quotient rounded down",
+    "machinery: what was overwritten has a gradient",
 )
 BY_NAME = {fault.name: fault for fault in FAULTS}
 

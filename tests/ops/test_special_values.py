@@ -87,6 +87,9 @@ KINKS = [pytest.param(op, kink, id=f"{op.name}-{kink.at}") for op in OPS.values(
 @asked_of_torch(("op", "kink"), KINKS)
 def test_declared_subgradient_is_pytorchs(op: Op, kink: Any):
     torch = torch_or_skip()
-    operands = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in kink.at]
+    live = [op.arg_of(k) in op.vjp for k in range(len(kink.at))]
+    pairs = zip(kink.at, live, strict=True)
+    operands = [torch.tensor(x, dtype=torch.float64, requires_grad=flag) for x, flag in pairs]
     torch_function(op.name)(*operands).backward()
-    np.testing.assert_array_equal([x.grad.item() for x in operands], kink.grads)
+    found = [x.grad.item() if flag else 0.0 for x, flag in zip(operands, live, strict=True)]
+    np.testing.assert_array_equal(found, kink.grads)

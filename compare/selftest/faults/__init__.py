@@ -7,6 +7,7 @@ from compare.selftest.faults import (
     batching,
     combinations,
     control_flow,
+    corners,
     facts,
     functionalization,
     generated,
@@ -15,6 +16,7 @@ from compare.selftest.faults import (
     kernels,
     layouts,
     lowerings,
+    machinery,
     partitions,
     passes,
     places,
@@ -32,7 +34,7 @@ DEVICES = 4  # that faults of meshes need
 _TABLES = (
     gradients, kernels, lowerings, shapes, passes, rules, functionalization, randomness, guards,
     control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places, algebra, systems,
-    facts, shardings, promotions,
+    facts, shardings, promotions, corners, machinery,
 )  # fmt: skip
 FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in table.FAULTS)
 

@@ -55,7 +55,7 @@ FAULTS: tuple[Fault, ...] = (
     _fault("wrong_product_of_abs", lambda F, x, y: F.abs(x) * F.abs(y), lambda F, x, y: F.abs(F.abs(x)) * y,
            program(lambda x, y: x.abs() * y.abs(), _x, -_y)),
     # three that are needed for it
-    _fault("wrong_cosine_of_double", lambda F, x: F.cos(x + x), lambda F, x: F.cos(x) * 2,
+    _fault("wrong_cosine_of_double", lambda F, x: F.cos(x * 2.0), lambda F, x: F.cos(x) * 2,
            program(lambda x: (x - (-x)).cos(), _x), REASSOCIATES),
     # inside a loop
     _fault("wrong_in_a_loop", lambda F, x, y: F.tanh(x - y), lambda F, x, y: F.tanh(x + y),
