@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 
 
 def learning_rate(group: dict[str, Any]) -> Any:
-    """The learning rate, as a Python number (a traced one under a trace)."""
+    """The learning rate, as a number. A tensor remains one under a trace, of which a number would be a constant."""
     lr = group["lr"]
-    return lr.item() if isinstance(lr, Tensor) else lr
+    if not isinstance(lr, Tensor):
+        return lr
+    return E.reshape(lr, shape=()) if current_interpreter().capturing else lr.item()
 
 
 def decayed(grad: Tensor, parameter: Any, group: dict[str, Any], lr: Any = None) -> Tensor:

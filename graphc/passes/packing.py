@@ -18,7 +18,6 @@ from graphc.ops.aval import Aval
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.pipeline import Record
 
-FEW = 4  # tensors: fewer are not worth a pack
 LARGE = 1 << 15  # elements of a tensor that takes longer to move than to hand over
 DEEPEST = 64  # operations of an expression, from the new value down; what is below is laid side by side as it is
 
@@ -59,7 +58,7 @@ def pack_state(
     """
     nodes, outputs = graph.nodes, graph.outputs
     state = {i: k for i, k in state.items() if _small(nodes[i]) and nodes[i].aval == nodes[outputs[k]].aval}
-    if len(state) < FEW:
+    if len(state) < 2:
         return None
     known = _Expressions(graph, state, [k for k in fresh if _small(nodes[outputs[k]]) and nodes[outputs[k]].shape])
     same = known.stay_equal(equal)
@@ -74,6 +73,11 @@ def _told(pack: Pack, name: str) -> str:
 
 def _small(node: Node) -> bool:
     return 0 < node.size <= LARGE
+
+
+def _pays(group: Sequence[int], nodes: Mapping[int, Node]) -> bool:
+    """Whether to move all of a group takes less time than to hand over all but one."""
+    return sum(nodes[id].size for id in group) <= LARGE * (len(group) - 1)
 
 
 @final
@@ -134,7 +138,7 @@ class _Expressions:
         for inputs in equal:
             numbers = sorted((i for i in inputs if i in self.state), key=self.state.__getitem__)
             found |= {tuple(s) for s in _by(numbers, lambda i: self.colours[self.new_values((i,))[0]])}
-        found = {inputs for inputs in found if len(inputs) >= FEW}
+        found = {inputs for inputs in found if len(inputs) > 1}
         while wrong := {s for s in found if not self._is_one(self.new_values(s), found, {})}:
             found -= wrong
         return found
@@ -170,7 +174,8 @@ class _Expressions:
         colour = {i: (self.colours[self.new_values((i,))[0]], self.nodes[i].dtype) for i in arrays}
         families = _by(arrays, head)
         alike = {i: tuple(sorted((colour[j] for j in f), key=repr)) for f in families for i in f}
-        return [tuple(group) for group in _by(arrays, lambda i: (colour[i], alike[i])) if len(group) >= FEW]
+        groups = _by(arrays, lambda i: (colour[i], alike[i]))
+        return [tuple(group) for group in groups if _pays(group, self.nodes)]
 
     def _read(self, id: int) -> set[int]:
         """The state that expression `id` ends in."""
@@ -222,7 +227,7 @@ class _Packing:
         packs = [Pack(s, tuple([known.state[i] for i in s]), s in self._same) for s in self._packs]
         ends = [updated[s] for s in self._packs]
         for same in _by([id for id in known.given if id not in self._placed], lambda id: self._nodes[id].dtype):
-            if len(same) >= FEW:
+            if _pays(same, self._nodes):
                 self._side_by_side(tuple(same))
         for ids, symbol in self._returned.items():
             packs.append(Pack((), tuple([known.given[id] for id in ids])))

@@ -195,3 +195,26 @@ def test_schedules_by_cosines_need_no_graph_for_each_step(scheduler: Callable[[A
     assert count <= 5, why
     for (rate, weights), (rate2, weights2) in zip(*seen, strict=True):
         assert rate2 == pytest.approx(rate, rel=1e-12) and weights2 == pytest.approx(weights, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.AdamW])
+def test_a_rate_that_is_a_tensor_is_an_input_and_no_constant(kind: Any):
+    seen: list[list[float]] = []
+    for wrap in (lambda f: f, graphc.compile):
+        w = torch.ones(2, requires_grad=True)
+        optimizer = kind([w], lr=torch.tensor([0.25]))
+        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+        def step(w: Any = w, optimizer: Any = optimizer, schedule: Any = schedule) -> None:
+            optimizer.zero_grad()
+            (w * w).sum().backward()
+            optimizer.step()
+            schedule.step()
+
+        run = wrap(step)
+        for _ in range(5):
+            run()
+        seen.append([*w.tolist(), *optimizer.param_groups[0]["lr"].tolist()])
+    count, why = programs(run)
+    assert count <= 2, why  # the first step makes state
+    assert seen[1] == pytest.approx(seen[0], rel=1e-6)

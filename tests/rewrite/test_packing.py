@@ -12,7 +12,7 @@ import eager as torch
 import graphc
 from graphc.ir import Graph
 from graphc.passes import optimize
-from graphc.passes.packing import DEEPEST, FEW, LARGE, Packed, pack_state
+from graphc.passes.packing import DEEPEST, LARGE, Packed, pack_state
 
 SHAPES = [(3, 4), (4,), (2, 3, 1), (1,), (5, 2), (6,)]
 
@@ -200,10 +200,10 @@ def test_relu_is_no_copy():
     same(graph, pack_state(graph, {i: k for k, i in enumerate(graph.inputs[:6])}, [], []), values)
 
 
-@pytest.mark.parametrize("case", ["few", "large", "another shape", "empty"])
+@pytest.mark.parametrize("case", ["one", "large", "two of some size", "another shape", "empty"])
 def test_what_is_not_packed(case):
-    count = FEW - 1 if case == "few" else FEW + 1
-    shape = {"large": (LARGE + 1,), "empty": (0,)}.get(case, (3,))
+    count = {"one": 1, "two of some size": 2}.get(case, 5)
+    shape = {"large": (LARGE + 1,), "two of some size": (LARGE // 2 + 1,), "empty": (0,)}.get(case, (3,))
     ps = [torch.randn(*shape) for _ in range(count)]
     new = (lambda p: p.sum() + 1) if case == "another shape" else (lambda p: p + 1)
     graph = optimize(graphc.trace(lambda ps: [new(p) for p in ps], ps))

@@ -48,7 +48,7 @@ def set_rate(group: Group, value: Any, name: str = "lr") -> None:
     """Change a setting; a tensor keeps its identity and gets another value."""
     if isinstance(group[name], Tensor):
         with no_grad():
-            group[name].fill_(float(value))
+            group[name].fill_(value.squeeze() if isinstance(value, Tensor) else value)
     else:
         group[name] = value
 
