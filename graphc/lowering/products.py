@@ -1,7 +1,8 @@
 """Products of two matrices, or a matrix and a vector, that read operands transposed or give a transposed result.
 
-XLA folds a transpose into the product; but for a vector it would copy the matrix, and where A^T B is narrower than A it
-is several times as fast to compute (B^T A)^T.
+XLA folds a transpose into the product; but for a vector it would copy the matrix, and beside one that is narrow, a
+large matrix is read several times as fast on the left if it is summed over its columns, and on the right if over its
+rows: A^T B had better be (B^T A)^T, and B^T A^T (A B)^T.
 """
 
 from __future__ import annotations
@@ -79,9 +80,11 @@ def _written(a: _Operand, b: _Operand, out: str) -> str | None:
     (k,) = shared
     if out and out[0] in b.letters:
         a, b = b, a
-    narrow = b.shape[1 - b.letters.index(k)] if len(out) == 2 and a.letters[0] == k else None
-    if type(narrow) is int and type(a.shape[1]) is int and narrow < a.shape[1] and narrow <= NARROW:
-        return f"lax.transpose(lax.optimization_barrier({_dot(b, a, k)}), (1, 0))"
+    sizes = [x.shape[1 - x.letters.index(k)] for x in (a, b)] if len(out) == 2 else []
+    if sizes and all(type(n) is int for n in sizes) and min(sizes) <= NARROW:
+        rows, columns = sizes
+        if (columns < rows and a.letters[0] == k) or (rows < columns and b.letters[1] == k):
+            return f"lax.transpose(lax.optimization_barrier({_dot(b, a, k)}), (1, 0))"
     return _dot(a, b, k)
 
 
