@@ -329,7 +329,7 @@ class _Order:
         }  # the labels of a subset
         self._kept = reached.copy()
         self._cost = dict.fromkeys(reached, 0.0)
-        self._axes = [[bit[k] for k in _in_order(f)] for f in alike.factors]
+        self._axes = [[bit[k] for k in _in_order(f) if k in bit] for f in alike.factors]
         self._part: dict[int, int] = {}  # of two, from which the product is made; 0: it is there
         self._written: set[Any] = set()  # keys
         self._every = every

@@ -66,7 +66,11 @@ class Trial:
                 found = price, choice
 
         factors = frozenset([id for id in shared if not self._is_added_only(id)])
-        usual = shared, narrow, frozenset[int](), shared & narrow, shared | sums, sums, shared - sums | narrow, factors
+        first = self._first(region, sums)
+        usual = (
+            shared, narrow, frozenset[int](), shared & narrow, shared | sums, sums, shared - sums | narrow, factors,
+            first, first | narrow,
+        )  # fmt: skip
         for atoms in usual:
             attempt(atoms)
         if found is None or found[0] > hopeful:
@@ -80,6 +84,14 @@ class Trial:
         for id in own:
             attempt(found[1].atoms ^ {id}, found[1].hopes)
         return found
+
+    def _first(self, region: Region, sums: frozenset[int]) -> frozenset[int]:
+        """The sums that have no other below: of what is centred, or shifted, as it is used by all the rest."""
+        above: set[int] = set()
+        for id in region.members:
+            if any(i in above or i in sums for i in self.nodes[id].inputs):
+                above.add(id)
+        return sums - above
 
     def _most(self, region: Region) -> float:
         return self.bounds.attempt + PER_NODE * len(region.members) + self.bounds.of_run * self.price(region.members)
