@@ -80,11 +80,16 @@ class Memory:
         self._of_atoms.clear()
         self._popular.clear()
         self._summed.clear()
+        self.note(terms)
+
+    def note(self, terms: Iterable[tuple[Sequence[Factor], frozenset[int], Sequence[int]]]) -> None:
+        """There will be these terms as well."""
         for factors, out, sizes in terms:
             alike = self.alike(factors, out, sizes)
             self._summed.update(_summed_alone(factors, out))
             for subset, atoms in alike.products():
                 self._of_atoms.setdefault(atoms, []).append((alike, subset))
+                self._popular.pop(atoms, None)
 
     def alike(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) -> _Alike:
         """The products of subsets of the factors of a term."""
@@ -172,10 +177,14 @@ def planned(whole: Sequence[Factor], out: frozenset[int], sizes: Sequence[int], 
     if not lone or n < 2:
         return plan
     # what others need before these are summed up
-    if not memory.is_needed(memory.alike(whole, out | lone, sizes), (1 << n) - 1):
+    alike = memory.alike(whole, out | lone, sizes)
+    if not memory.is_needed(alike, (1 << n) - 1):
         return plan
     longer = _planned(whole, factors, out | lone, sizes, memory)
-    cost = longer.cost + size(out | lone, sizes) + WRITE * size(out, sizes)
+    others = memory.sharers(alike.key((1 << n) - 1)[0]) if memory.hopes else 0  # this term is none of them
+    cost = longer.cost * others / (others + 1) if others else longer.cost
+    there = out.intersection(uses)  # of the result's labels, those that factors have
+    cost += size(there | lone, sizes) + WRITE * size(there, sizes)
     last = Step((n + len(longer.steps) - 1,), out)
     return Plan((*longer.steps, last), cost) if cost < plan.cost else plan
 
