@@ -18,6 +18,7 @@ from graphc.normal.regions import rewrite_regions
 from graphc.passes.assumptions import drop_proven
 from graphc.passes.bands import split_bands
 from graphc.passes.batching import batch_products
+from graphc.passes.channels import join_channels
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import narrow
@@ -159,6 +160,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("inverses", REASSOCIATES, expand_inverses),
         ("places", REASSOCIATES, regular_places),
         *once,
+        ("channels", REASSOCIATES, join_channels),
         ("slices", REASSOCIATES, batch_slices),
         ("pads", REASSOCIATES, join_pads),
         *algebra,
