@@ -1,11 +1,14 @@
-"""Products of two matrices, or a matrix and a vector, that read operands transposed or give a transposed result.
+"""Products of two arrays that sum over one dimension, that read operands transposed or give a transposed result.
 
-XLA folds a transpose into the product; but for a vector it would copy the matrix, and where A^T B is narrower than A it
-is several times as fast to compute (B^T A)^T.
+XLA folds a transpose into the product; but for a vector it would copy the matrix, and beside one that is narrow, a
+large matrix is read several times as fast on the left if it is summed over its columns, and on the right if over its
+rows: A^T B had better be (B^T A)^T, and B^T A^T (A B)^T.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -19,7 +22,7 @@ _MATMUL, _ADDMM, _PERMUTE, _EINSUM = OPS["matmul"], OPS["addmm"], OPS["permute"]
 
 
 class _Operand(NamedTuple):
-    """An array of one or two dimensions, by name, and a letter for each of them."""
+    """An array, by name, and a letter for each of its dimensions."""
 
     name: str
     shape: tuple[int, ...]
@@ -55,11 +58,13 @@ def _equation(node: Node, nodes: Mapping[int, Node]) -> tuple[list[str], str] | 
     operands = [nodes[i] for i in node.inputs]
     exact = is_inexact(node.dtype) and not is_half(node.dtype) and all(x.dtype == node.dtype for x in operands)
     ranks = [x.aval.ndim for x in operands[-2:]]
-    if not exact or len(ranks) != 2 or not set(ranks) <= {1, 2}:
+    if not exact or len(ranks) != 2:
         return None
     if node.op is _EINSUM:
         terms, out = split_equation(node.params["equation"])
         return (terms, out) if len(terms) == 2 else None
+    if not set(ranks) <= {1, 2}:
+        return None
     left, right = "ik"[2 - ranks[0] :], "kj"[: ranks[1]]
     return [left, right], (left + right).replace("k", "")
 
@@ -72,16 +77,25 @@ def _read(node: Node, letters: str, nodes: Mapping[int, Node], names: Mapping[in
 
 
 def _written(a: _Operand, b: _Operand, out: str) -> str | None:
-    """The product with the letters `out`; None for another than one that sums over one letter."""
+    """The product with the letters `out`; None for another than one that sums over one letter, at an end of both."""
     shared = set(a.letters) & set(b.letters)
-    if len(shared) != 1 or len(set(out)) != len(out) or sorted(out) != sorted({*a.letters, *b.letters} - shared):
+    if len(shared) != 1 or len({*a.letters}) < len(a.letters) or len({*b.letters}) < len(b.letters):
         return None
     (k,) = shared
+    if any(k not in (x.letters[0], x.letters[-1]) for x in (a, b)):
+        return None
     if out and out[0] in b.letters:
         a, b = b, a
-    narrow = b.shape[1 - b.letters.index(k)] if len(out) == 2 and a.letters[0] == k else None
-    if type(narrow) is int and type(a.shape[1]) is int and narrow < a.shape[1] and narrow <= NARROW:
-        return f"lax.transpose(lax.optimization_barrier({_dot(b, a, k)}), (1, 0))"
+    left, right = (x.letters.replace(k, "") for x in (a, b))
+    if out != left + right:
+        return None
+    sizes = [[n for n, letter in zip(x.shape, x.letters, strict=True) if letter != k] for x in (a, b)]
+    if left and right and all(type(n) is int for n in itertools.chain(*sizes)):
+        rows, columns = map(math.prod, sizes)
+        turned = (columns < rows and a.letters[0] == k) or (rows < columns and b.letters[-1] == k)
+        if min(rows, columns) <= NARROW and turned:
+            dims = (*range(len(right), len(out)), *range(len(right)))
+            return f"lax.transpose(lax.optimization_barrier({_dot(b, a, k)}), {dims})"
     return _dot(a, b, k)
 
 

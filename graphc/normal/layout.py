@@ -10,7 +10,8 @@ from graphc.ir import Symbol
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 
-_BROADCAST_TO, _PAD = OPS["broadcast_to"], OPS["pad_zeros"]
+_BROADCAST_TO, _PAD, _MUL = OPS["broadcast_to"], OPS["pad_zeros"], OPS["mul"]
+ENOUGH = 4  # products that are worth a copy of their operands
 
 
 class Piece(NamedTuple):
@@ -123,6 +124,7 @@ def _put(values: Sequence[int], k: int, one: int) -> list[int]:
 
 
 def _added(arrays: Sequence[Symbol]) -> Symbol:
+    arrays = _multiplied_at_once(arrays)
     if len(arrays) == 1:
         return arrays[0]
     shape = arrays[0].shape
@@ -130,6 +132,28 @@ def _added(arrays: Sequence[Symbol]) -> Symbol:
     for array in rest:
         total = total + array
     return total if total.shape == shape else total.builder.language.broadcast_to(total, shape=shape)
+
+
+def _multiplied_at_once(arrays: Sequence[Symbol]) -> Sequence[Symbol]:
+    """The arrays, with many outer products as one product of matrices: it adds them up as it makes them."""
+    outer = [array for array in arrays if _is_outer(array)]
+    if len(outer) < ENOUGH:
+        return arrays
+    builder = outer[0].builder
+    pairs = [[builder.symbol(i) for i in builder.nodes[array.id].inputs] for array in outer]
+    sides = [[x if x.shape[k] != 1 else y for x, y in pairs] for k in range(2)]
+    F = builder.language
+    columns, rows = (F.cat(*[F.reshape(x, shape=(1, x.aval.size)) for x in side], axis=0) for side in sides)
+    return [*[a for a in arrays if not _is_outer(a)], F.einsum(columns, rows, equation="ab,ac->bc")]
+
+
+def _is_outer(array: Symbol) -> bool:
+    """Whether an array is a column times a row."""
+    node = array.builder.nodes[array.id]
+    if node.op is not _MUL or len(array.shape) != 2 or 1 in array.shape or not is_inexact(array.dtype):
+        return False
+    shapes = {array.builder.nodes[i].shape for i in node.inputs}
+    return shapes == {(array.shape[0], 1), (1, array.shape[1])}
 
 
 def _before_spread(x: Symbol) -> Symbol:

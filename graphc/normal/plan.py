@@ -80,11 +80,16 @@ class Memory:
         self._of_atoms.clear()
         self._popular.clear()
         self._summed.clear()
+        self.note(terms)
+
+    def note(self, terms: Iterable[tuple[Sequence[Factor], frozenset[int], Sequence[int]]]) -> None:
+        """There will be these terms as well."""
         for factors, out, sizes in terms:
             alike = self.alike(factors, out, sizes)
             self._summed.update(_summed_alone(factors, out))
             for subset, atoms in alike.products():
                 self._of_atoms.setdefault(atoms, []).append((alike, subset))
+                self._popular.pop(atoms, None)
 
     def alike(self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int]) -> _Alike:
         """The products of subsets of the factors of a term."""
@@ -172,10 +177,14 @@ def planned(whole: Sequence[Factor], out: frozenset[int], sizes: Sequence[int], 
     if not lone or n < 2:
         return plan
     # what others need before these are summed up
-    if not memory.is_needed(memory.alike(whole, out | lone, sizes), (1 << n) - 1):
+    alike = memory.alike(whole, out | lone, sizes)
+    if not memory.is_needed(alike, (1 << n) - 1):
         return plan
     longer = _planned(whole, factors, out | lone, sizes, memory)
-    cost = longer.cost + size(out | lone, sizes) + WRITE * size(out, sizes)
+    others = memory.sharers(alike.key((1 << n) - 1)[0]) if memory.hopes else 0  # this term is none of them
+    cost = longer.cost * others / (others + 1) if others else longer.cost
+    there = out.intersection(uses)  # of the result's labels, those that factors have
+    cost += size(there | lone, sizes) + WRITE * size(there, sizes)
     last = Step((n + len(longer.steps) - 1,), out)
     return Plan((*longer.steps, last), cost) if cost < plan.cost else plan
 
@@ -215,7 +224,7 @@ class _Alike:
         self, factors: Sequence[Factor], out: frozenset[int], sizes: Sequence[int], charge: Callable[[int], None]
     ):
         self._charge = charge
-        self._factors = factors
+        self.factors = factors
         self._sizes = sizes
         self._labels = [frozenset([k for place in f.places for k in place.labels]) for f in factors]
         self._out = out
@@ -236,10 +245,10 @@ class _Alike:
         order.
         """
         if subset not in self._known:
-            inside = [k for k in range(len(self._factors)) if subset >> k & 1]
+            inside = [k for k in range(len(self.factors)) if subset >> k & 1]
             rest = self._out.union(*[f for k, f in enumerate(self._labels) if not subset >> k & 1])
             kept = frozenset().union(*[self._labels[k] for k in inside]) & rest
-            factors = [self._factors[k] for k in inside]
+            factors = [self.factors[k] for k in inside]
             classes: dict[int, list[Factor]] = {}
             for f, own in zip(factors, self._classes(factors, kept), strict=True):
                 classes.setdefault(own, []).append(f)
@@ -289,6 +298,11 @@ class _Alike:
         return (tuple(sorted([f.atom for f in order])), tuple(key), flags), tuple([k for k in names if k in kept])
 
 
+def _in_order(factor: Factor) -> list[int]:
+    """The labels of a factor, as its axes have them."""
+    return list(dict.fromkeys([k for place in factor.places for k in place.labels]))
+
+
 def _ranked(values: Mapping[int, Any]) -> dict[int, int]:
     """The place of each value among the different ones, in order."""
     place = {v: k for k, v in enumerate(sorted(values.values()))}
@@ -324,6 +338,7 @@ class _Order:
         }  # the labels of a subset
         self._kept = reached.copy()
         self._cost = dict.fromkeys(reached, 0.0)
+        self._axes = [[bit[k] for k in _in_order(f) if k in bit] for f in alike.factors]
         self._part: dict[int, int] = {}  # of two, from which the product is made; 0: it is there
         self._written: set[Any] = set()  # keys
         self._every = every
@@ -357,12 +372,22 @@ class _Order:
                 price = 2 * together + written
             else:
                 price = max(2 * together / PRODUCT_RATE, size(a) + size(b)) + written
+                price += self._copied(part, b, own) + self._copied(rest, a, own)
             price += cost[part]
             if not (repeats and self._same(part, rest)):
                 price += cost[rest]
             if price < least or not best:
                 least, best = price, part
         return least, best
+
+    def _copied(self, part: int, other: int, own: int) -> float:
+        """What it costs to bring a factor into order, of which a product with `other` sums over axes in the middle."""
+        if part & (part - 1) or len(axes := self._axes[part.bit_length() - 1]) < 3:
+            return 0.0
+        summed = [not k & own for k in axes if k & self._kept[part] and not k & other & own]
+        if sum([x != y for x, y in itertools.pairwise(summed)]) < 2 or summed[0]:
+            return 0.0
+        return WRITE * self._size(self._kept[part])
 
     def _size(self, labels: int) -> int:
         """The number of elements of an array with an axis for each label."""

@@ -66,7 +66,11 @@ class Trial:
                 found = price, choice
 
         factors = frozenset([id for id in shared if not self._is_added_only(id)])
-        usual = shared, narrow, frozenset[int](), shared & narrow, shared | sums, sums, shared - sums | narrow, factors
+        first = self._first(region, sums)
+        usual = (
+            shared, narrow, first, frozenset[int](), shared & narrow, shared | sums, sums, shared - sums | narrow,
+            first | narrow, factors,
+        )  # fmt: skip
         for atoms in usual:
             attempt(atoms)
         if found is None or found[0] > hopeful:
@@ -80,6 +84,14 @@ class Trial:
         for id in own:
             attempt(found[1].atoms ^ {id}, found[1].hopes)
         return found
+
+    def _first(self, region: Region, sums: frozenset[int]) -> frozenset[int]:
+        """The sums that have no other below: of what is centred, or shifted, as it is used by all the rest."""
+        above: set[int] = set()
+        for id in region.members:
+            if any(i in above or i in sums for i in self.nodes[id].inputs):
+                above.add(id)
+        return sums - above
 
     def _most(self, region: Region) -> float:
         return self.bounds.attempt + PER_NODE * len(region.members) + self.bounds.of_run * self.price(region.members)
@@ -110,6 +122,7 @@ class Trial:
         shared = frozenset([id for id in several if node_cost(nodes[id], nodes)])
         sums = frozenset([id for id in region.members if self._adds(id)])
         narrow = frozenset([id for id in region.members if self._is_narrow(id)])
+        narrow = frozenset([id for id in narrow if not self._is_scaled(id, narrow)])
         return shared, sums.difference(region.roots) | shared & sums, narrow
 
     def _is_narrow(self, id: int) -> bool:
@@ -122,6 +135,12 @@ class Trial:
                 follows and any(n == node.size and self._is_narrow(i) for i, n in sizes.items())
             )
         return self._narrow[id]
+
+    def _is_scaled(self, id: int, some: frozenset[int]) -> bool:
+        """Whether a node is one of `some` but for its shape, or numbers: then that is the atom."""
+        node = self.nodes[id]
+        scaled = node.op.pointwise and (len(node.inputs) == 1 or node.op.bilinear)
+        return (node.op.view or scaled) and {i for i in node.inputs if self.nodes[i].size > 1}.issubset(some)
 
     def _adds(self, id: int) -> bool:
         node = self.nodes[id]

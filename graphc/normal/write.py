@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
 from graphc.ir import Builder, Node, Symbol
@@ -96,7 +96,7 @@ class Writer:
             if (
                 result is not None
                 and result.aval == node.aval
-                and self._cost(range(mark, result.id + 1)) < self._before(id) * (SHARED if self._is_shared(form) else 1)
+                and self._cost(mark, result.id) < self._before(id) * (SHARED if self._is_shared(form) else 1)
             ):
                 return result
             builder.rollback(mark)
@@ -125,10 +125,14 @@ class Writer:
     def _is_inside(self, id: int) -> bool:
         return id in self._members and id not in self._atoms
 
-    def _cost(self, made: Iterable[int]) -> float:
-        """What nodes cost that have been appended."""
+    def _cost(self, mark: int, result: int) -> float:
+        """What nodes from `mark` on cost that a result needs."""
         nodes = self._builder.nodes
-        some = {id: nodes[id] for id in made}
+        needed = {result}
+        for id in range(result, mark - 1, -1):
+            if id in needed:
+                needed.update(nodes[id].inputs)
+        some = {id: nodes[id] for id in range(mark, result + 1) if id in needed}
         users: dict[int, list[int]] = {}
         for id, node in some.items():
             for i in node.inputs:
@@ -149,6 +153,7 @@ class Writer:
     def _emitted(self, form: Form, dtype: Any) -> Symbol:
         """A form, with common factors before brackets. Raises Unsolved."""
         form = factored(form, self._bracket, self._memory.charge)
+        self._memory.note([_of(t) for t in form.terms if any(f.atom in self._inside for f in t.factors)])
         atoms = {f.atom for t in form.terms for f in t.factors}
         given = {k: self.symbol(k) if k >= 0 else self._emitted(self._inside[k], dtype) for k in atoms}
         return emit(self._builder, form, given, dtype, self._memory)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, final
 
 from graphc.facts.bands import extent
@@ -40,16 +40,19 @@ _SOLVE, _INV, _SLOGDET, _DET = ASKED = tuple([OPS[name] for name in ("solve", "i
 _ITEM, _MATMUL = OPS["item"], OPS["matmul"]
 
 
-def expand_inverses(graph: Graph) -> Graph:
-    """`graph` with systems of equations as products with inverses, and inverses and determinants as small as can be."""
+def expand_inverses(graph: Graph, trusted: Container[int] = ()) -> Graph:
+    """`graph` with systems of equations as products with inverses, and inverses and determinants as small as can be.
+
+    trusted: see `LowRank`
+    """
     if not any(op in graph.ops for op in ASKED):
         return graph
-    return eliminate_dead_code(_Writer(graph).written())
+    return eliminate_dead_code(_Writer(graph, trusted).written())
 
 
 @final
 class _Writer:
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, trusted: Container[int]):
         self._graph = graph
         self._builder = Builder()
         self._builder.next_id = max(graph.nodes) + 1
@@ -62,7 +65,8 @@ class _Writer:
         self._facts = Facts(self._builder.nodes)
         self._parts = Parts(self._builder, self._facts)
         self._inverses: dict[tuple[int, bool, str], Symbol] = {}
-        self._low_rank = LowRank(self._builder, self._facts)
+        self._low_rank = LowRank(self._builder, self._facts, trusted)
+        self._trusted = trusted
 
     def written(self) -> Graph:
         graph, builder = self._graph, self._builder
@@ -220,7 +224,8 @@ class _Writer:
                 return self._of_corner(x, *corner, inverse)
             thin = self._low_rank.of(x)
             if thin is not None:
-                return self._low_rank.inverse(x, self._nonzero(thin[0], checked, asked), thin[1], asked)
+                d = self._nonzero(thin[0], checked and x.id not in self._trusted, asked)
+                return self._low_rank.inverse(x, d, thin[1], asked)
         return F.inv(x, checked=checked, asked=asked)
 
     def _joined(self, blocks: list[Symbol]) -> Symbol:

@@ -12,7 +12,7 @@ number d, C is d / c + U^T U, which U is not divided for.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple, final
 
 from graphc.facts.known import Facts
@@ -52,9 +52,11 @@ class _Thin(NamedTuple):
 class LowRank:
     """Writes the inverses and determinants of such matrices, and knows the inverses again."""
 
-    def __init__(self, builder: Builder, facts: Facts):
+    def __init__(self, builder: Builder, facts: Facts, trusted: Container[int] = ()):
+        """trusted: matrices whose diagonals are positive, as has been asked"""
         self._builder = builder
         self._facts = facts
+        self._trusted = trusted
         self._thin: dict[int, _Thin] = {}  # by their inverses
 
     def __contains__(self, x: Symbol) -> bool:
@@ -132,17 +134,19 @@ class LowRank:
         builder = self._builder
         total: Symbol | None = None
         # a scalar that is 0 leaves a matrix of low rank, which is singular; a vector with a 0 may leave a regular one
-        plain = any(not t.factors for t in form.terms)
-        if not plain and any(f.places for t in form.terms for f in t.factors):
+        plain, trusted = any(not t.factors for t in form.terms), x.id in self._trusted
+        if not plain and not trusted and any(f.places for t in form.terms for f in t.factors):
             return None
         for t in form.terms:
-            if isinstance(t.coefficient, complex) or t.coefficient < 0 or t.sizes != form.shape[:1]:
+            if isinstance(t.coefficient, complex) or t.sizes != form.shape[:1]:
+                return None
+            if t.coefficient < 0 and not trusted:
                 return None
             part = builder.constant(float(t.coefficient), x.dtype)
             for f in t.factors:
                 given = builder.symbol(f.atom)
                 squared = t.factors.count(f) == 2
-                if not squared and not self._facts.nonnegative(f.atom):
+                if not (squared or trusted or self._facts.nonnegative(f.atom)):
                     return None
                 if f.places and (given.shape != form.shape[:1] or f.places != t.places[:1]):
                     return None

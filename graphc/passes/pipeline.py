@@ -18,6 +18,7 @@ from graphc.normal.regions import rewrite_regions
 from graphc.passes.assumptions import drop_proven
 from graphc.passes.bands import split_bands
 from graphc.passes.batching import batch_products
+from graphc.passes.channels import join_channels
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import narrow
@@ -32,7 +33,7 @@ from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL, linalg, scattering
 from graphc.passes.scaled_sums import take_out_factors
-from graphc.passes.settings import DEFAULT, LOWERING, USUAL, WIDE, Settings, settings_of
+from graphc.passes.settings import DEFAULT, LOWERING, USUAL, VERSIONS, WIDE, Settings, settings_of
 from graphc.passes.settled import Pass, settling
 from graphc.passes.slices import batch_slices
 from graphc.passes.solves import solve_systems
@@ -40,6 +41,7 @@ from graphc.passes.spelling import as_before, multilinear
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
 from graphc.passes.support import shrink
+from graphc.passes.versions import in_versions
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
 SWEEPS = 8  # simplification stops by itself long before
@@ -156,9 +158,11 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("gradient rules", EXACT, without_rules),
         dead,
         ("assumptions", REASSOCIATES, drop_proven),
+        (VERSIONS, REASSOCIATES, partial(versions, settings=settings)),
         ("inverses", REASSOCIATES, expand_inverses),
         ("places", REASSOCIATES, regular_places),
         *once,
+        ("channels", REASSOCIATES, join_channels),
         ("slices", REASSOCIATES, batch_slices),
         ("pads", REASSOCIATES, join_pads),
         *algebra,
@@ -223,6 +227,13 @@ def like_terms(graph: Graph, settings: Settings = DEFAULT) -> Graph:
 def _counted(found: Sequence[Any]) -> list[str]:
     """A line for each, those that are equal once."""
     return [f"{line}, {n} times" if n > 1 else line for line, n in Counter(map(str, found)).items()]
+
+
+def versions(graph: Graph, settings: Settings = DEFAULT) -> Graph:
+    """`graph` with a cheaper version for what turns out to be positive."""
+    once = settings._replace(without=settings.without | {VERSIONS})
+    both, asked = in_versions(graph, partial(optimize, **once._asdict()))
+    return _recorded(both, Record(VERSIONS, len(graph), len(both), notes=tuple(map(str, asked)))) if asked else graph
 
 
 def repeats(graph: Graph, settings: Settings = DEFAULT) -> Graph:

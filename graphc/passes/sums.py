@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import NamedTuple, final
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.normal.layout import ENOUGH
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.products import MANY, row_product
 
 _ADD, _PAD = OPS["add"], OPS["pad_zeros"]
-ENOUGH = 4  # products that are worth a copy of their operands
 
 
 def join_pads(graph: Graph) -> Graph:

@@ -85,7 +85,7 @@ FAULTS: tuple[Fault, ...] = (
     _altered("sub_neg", program(lambda x, y: x - (-y), _x, _y), right=lambda F, x, y: x - y),
     _altered("div_neg_neg", program(lambda x, y: (-x) / (-y), _x, _y), right=lambda F, x, y: F.neg(x / y)),
     _altered("abs_neg", program(lambda x: (-x).abs(), _signed), right=lambda F, x: x),
-    _altered("relu_relu", program(lambda x: torch.relu(torch.relu(x)), _signed), right=lambda F, x: x),
+    _altered("relu_of_nonnegative", program(lambda x: torch.relu(x.abs()), _signed), right=lambda F, x: F.neg(x)),
     _altered("where_not", program(lambda x, y: torch.where(torch.logical_not(x > y), x, y), _x, _y),
              right=lambda F, c, x, y: F.where(c, x, y)),
     _altered("one_minus_sigmoid", program(lambda x: 1 - x.sigmoid(), _x), right=lambda F, x: F.sigmoid(x)),

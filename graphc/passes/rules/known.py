@@ -53,7 +53,6 @@ RULES = (
     R("abs_of_nonnegative", REASSOCIATES, lambda F, x: F.abs(x), lambda F, x: x, when=nonnegative, example=_X),  # of -0
     R("relu_of_nonnegative", REASSOCIATES, lambda F, x: F.relu(x), lambda F, x: x, when=nonnegative, example=_X),
     R("square_of_root", REASSOCIATES, lambda F, x: F.square(F.sqrt(x)), lambda F, x: x, when=nonnegative, example=_X),
-    R("exp_of_log", REASSOCIATES, lambda F, x: F.exp(F.log(x)), lambda F, x: x, when=nonnegative, example=_X),
     R("maximum_with_least", REASSOCIATES, lambda F, x, c: F.maximum(x, c), lambda F, x, c: x, numbers="c",
       when=_is_least, example={**_X, "c": Full((), 0.5)}),
     R("minimum_with_largest", REASSOCIATES, lambda F, x, c: F.minimum(x, c), lambda F, x, c: x, numbers="c",
