@@ -10,7 +10,7 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import enclosed
 from eager.functional.arguments import shape_of
-from eager.functional.checking import catching
+from eager.functional.checking import checking
 from eager.functional.elementwise import (
     igamma,
     igammac,
@@ -55,6 +55,7 @@ _OWN = {
     "gammainc": igamma, "gammaincc": igammac, "logit": logit, "logsumexp": logsumexp, "multigammaln": mvlgamma,
     "ndtr": _ndtr, "polygamma": polygamma, "round": round, "zeta": _zeta,
 }  # fmt: skip
+globals().update({name: checking(f"special_{name}", globals()[name], home=__name__) for name in __all__})
 globals().update({name: with_out(f"special_{name}", function) for name, function in _OWN.items()})
 
 
@@ -62,7 +63,7 @@ def __getattr__(name: str) -> Any:
     op = _SHARED.get(name, PREFIX + name)
     if op not in OPS:
         raise AttributeError(f"module 'eager.special' has no attribute '{name}'")
-    function = globals()[name] = catching(f"special_{name}", getattr(E, op), __name__)
+    function = globals()[name] = checking(f"special_{name}", getattr(E, op), home=__name__)
     return function
 
 

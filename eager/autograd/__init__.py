@@ -22,7 +22,9 @@ _LATER = {
     **dict.fromkeys(("detect_anomaly", "set_detect_anomaly"), "eager.autograd.anomaly_mode"),
     **dict.fromkeys(("gradcheck", "gradgradcheck"), "eager.autograd.gradcheck"),
 }
-__getattr__, __dir__ = lazy(__name__, _LATER, ("anomaly_mode", "forward_ad", "function", "functional", "graph"))
+__getattr__, __dir__ = lazy(
+    __name__, _LATER, ("anomaly_mode", "forward_ad", "function", "functional", "graph", "profiler")
+)
 explain(__name__)
 
 

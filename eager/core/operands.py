@@ -35,7 +35,8 @@ def _frames() -> Iterator[FrameType]:
     """Those of this package without a break, from the inner ones outwards."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and (module := str(frame.f_globals.get("__name__"))).startswith("eager."):
-        if not module.endswith(".overriding"):  # which passes on what it is given
+        # those that pass on what they are given are written out, or in a module of their own
+        if not module.endswith((".overriding", ".forwarding")) and frame.f_code.co_filename[:10] != "<generated":
             yield frame
         frame = frame.f_back
 

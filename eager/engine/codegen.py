@@ -36,6 +36,7 @@ from graphc.ops.spec import Op, Trait
 
 SCALAR_OPERAND = {"fs": 1, "sf": 0}  # variant -> the operand that is a Python scalar
 _CLOSED = object()
+ABSENT = object()  # in the place of an argument that a user has not given
 
 
 class ScalarCache(dict):
@@ -164,10 +165,12 @@ class GeneratedOps:
             "Tensor": tensor, "Parameter": parameter, "ndarray": np.ndarray,
             "asarray": np.asarray, "seq": state.sequence, "grad_enabled": state.grad_enabled, "push": heapq.heappush,
             "np_add": np.add, "sum_to": sum_to, "miss": miss,
-            "note_view": note_view, "in_blocks": in_blocks, "product_to": product_to, "MANY": MANY,
+            "ABSENT": ABSENT, "note_view": note_view, "in_blocks": in_blocks, "product_to": product_to, "MANY": MANY,
         }  # fmt: skip
         self.generated: dict[str, Generated] = {}
+        self.backwards: dict[str, dict[str, tuple[str, list[str]]]] = {}
         self.operators: dict[str, types.FunctionType] = {}
+        self.publics: dict[tuple[str, bool], types.FunctionType] = {}
         state.add_gate(self._set_open)
         state.add_maker(self._set_new)
 
@@ -200,6 +203,21 @@ class GeneratedOps:
             self.operators[name] = known
         return known
 
+    def public(self, op: Op, method: bool) -> types.FunctionType:
+        """The forward function of `op` for users, or its method: what is wrong with a call it hands to `refuse`."""
+        known = self.publics.get((op.name, method))
+        if known is None:
+            self.get(op)
+            known = self.publics[op.name, method] = self._public(op, method)
+        return known
+
+    def _public(self, op: Op, method: bool) -> types.FunctionType:
+        writer = Writer(self.dtype, self.scope)
+        _write_forward(writer, op, self.backwards[op.name], public="refuse_method" if method else "refuse")
+        made: dict[str, Any] = {}
+        exec(compile("\n".join(writer.lines), f"<generated {op.name} {self.dtype}>", "exec"), self.scope, made)
+        return made[op.name]
+
     def refresh(self, op: Op) -> None:
         """Generate `op` again after a part of its declaration was replaced; functions handed out before are renewed."""
         old = self.generated.pop(op.name, None)
@@ -213,6 +231,9 @@ class GeneratedOps:
             if name in self.operators:
                 self.operators[name].__code__ = _as_operator(function, name != op.name)
             self.scope[name] = function
+        for method in (False, True):
+            if (public := self.publics.get((op.name, method))) is not None:
+                public.__code__ = self._public(op, method).__code__
         self.generated[op.name] = Generated(before[op.name], new.source)
 
     def _generate(self, op: Op) -> Generated:
@@ -223,7 +244,8 @@ class GeneratedOps:
         if not op.pointwise:
             variants = ("bb",) if op.traits & Trait.BROADCASTS else ("ff",)
         backwards = {v: _write_backward(writer, op, v) for v in variants} if op.vjp else {}
-        _write_forward(writer, op, backwards, flipped=False)
+        self.backwards[op.name] = backwards
+        _write_forward(writer, op, backwards)
         if op.pointwise and len(op.args) == 2:
             _write_forward(writer, op, backwards, flipped=True)
         source = "\n".join(writer.lines) + "\n"
@@ -336,8 +358,13 @@ def _write_backward(w: Writer, op: Op, variant: str) -> tuple[str, list[str]]:
     return function, saved
 
 
-def _write_forward(w: Writer, op: Op, backwards: dict[str, tuple[str, list[str]]], flipped: bool) -> None:
-    """Write the forward function; `flipped` writes the reflected operator, whose first operand is the scalar."""
+def _write_forward(
+    w: Writer, op: Op, backwards: dict[str, tuple[str, list[str]]], flipped: bool = False, public: str = ""
+) -> None:
+    """Write the forward function; `flipped` writes the reflected operator, whose first operand is the scalar.
+
+    public: what to call with what the fast path does not take, if it is to take whatever it is given.
+    """
     args = op.args
     params = list(op.params)
     defaults = "".join(f", {p}={w.bind(f'default_{p}', op.params[p])}" for p in params)
@@ -346,22 +373,29 @@ def _write_forward(w: Writer, op: Op, backwards: dict[str, tuple[str, list[str]]
     writes = op.pointwise and not params and not flipped
     if flipped:
         w.line(0, f"def r{op.name}({args[1]}, {args[0]}):")
+    elif public:
+        w.line(0, f"def {op.name}({', '.join(f'{a}=ABSENT' for a in args)}, *rest, out=None, **named):")
     else:
         w.line(0, f"def {op.name}({', '.join(args)}{', *, out=None' if writes else defaults}):")
+    gates = ("out is None",) if writes else ()
+    gates += ("not (rest or named)",) if public else ()
     w.line(1, "try:")
     if op.pointwise and len(args) == 2:
         loose = args[0] if flipped else args[1]
         w.line(2, f"c = {loose}.__class__")
         if not flipped:
             w.line(2, "if c is Tensor or c is Parameter:")
-            _write_call(w, 3, op, args, backwards, ("ff", "bb"), writes)
+            _write_call(w, 3, op, args, backwards, ("ff", "bb"), gates)
         if op.rule.promote and op.rule.scalars:
             w.line(2, f"{'if' if flipped else 'elif'} c is float or c is int:")
-            _write_call(w, 3, op, args, backwards, ("sf",) if flipped else ("fs",), writes)
+            _write_call(w, 3, op, args, backwards, ("sf",) if flipped else ("fs",), gates)
     else:
-        _write_call(w, 2, op, args, backwards, tuple(backwards), writes)
+        _write_call(w, 2, op, args, backwards, tuple(backwards), gates)
     w.line(1, "except (ValueError, AttributeError, TypeError, IndexError):")
     w.line(2, "pass  # `miss` raises the error that fits")
+    if public:
+        w.line(1, f"return {public}(op_{op.name}, ({', '.join(args)},), rest, out, named)")
+        return
     if writes:
         w.line(1, "if out is not None:")
         w.line(2, f"return into(out, '{op.name}', {op.name}, {', '.join(args)})")
@@ -370,8 +404,9 @@ def _write_forward(w: Writer, op: Op, backwards: dict[str, tuple[str, list[str]]
 
 
 def _write_call(
-    w: Writer, depth: int, op: Op, args: tuple[str, ...], backwards: Any, variants: tuple[str, ...], writes: bool
-) -> None:
+    w: Writer, depth: int, op: Op, args: tuple[str, ...], backwards: Any, variants: tuple[str, ...],
+    gates: tuple[str, ...],
+) -> None:  # fmt: skip
     scalar = SCALAR_OPERAND.get(variants[0]) if variants else None
     tests = []
     for i, a in enumerate(args):
@@ -379,9 +414,7 @@ def _write_call(
             continue
         w.line(depth, f"x{i} = {a}._d")
         tests.append(f"x{i}.dtype is {'BOOL' if i < op.rule.first else 'DT'}")
-    if writes:
-        tests.append("out is None")
-    w.line(depth, f"if {' and '.join(tests)}:")
+    w.line(depth, f"if {' and '.join([*tests, *gates])}:")
     depth += 1
     if scalar is not None:
         w.line(depth, f"x{scalar} = SCALARS[{args[scalar]}]")

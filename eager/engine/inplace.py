@@ -210,40 +210,50 @@ def _check_promoted(target: Tensor, operands: Sequence[Any]) -> None:
     check_fits(target, Tensor._wrap(np.broadcast_to(np.zeros((), result_type(kinds)), shape)))
 
 
-def in_place(name: str) -> Callable[..., Tensor]:
-    """The in-place form of pointwise op `name`: `add` -> `add_(self, other)`."""
+def in_place(name: str, failed: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
+    """The in-place form of pointwise op `name`: `add` -> `add_(self, other)`.
+
+    failed: called in the place of a method that has raised, with the error, its name, itself and the arguments.
+    """
     op = OPS[name]
     kernel = op.kernel
     ufunc = kernel if isinstance(kernel, np.ufunc) and any(t.startswith("d") for t in kernel.types) else None
+    count = len(op.args) - 1
 
     def method(self: Tensor, *operands: Any, **named: Any) -> Tensor:
-        if named:
-            operands = _in_order(op, operands, named)
-        if ufunc is not None and on_arrays() and (self._n is None or not grad_enabled()):
-            other = _plain_operand(self, operands[0]) if operands else () if is_float(self) else None
-            if other is not None:
-                array = self._writable()
-                if not array.flags.carray:
-                    write_apart(ufunc, array, array, *((other,) if operands else ()))
-                elif operands:
-                    ufunc(array, other, out=array)
-                else:
-                    ufunc(array, out=array)
-                state.note_write(array)
-                return self
-        check_in_place(self)
-        if op.rule is modulus and is_complex(self):
-            raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
-        if len(operands) >= len(op.args) > 0:
-            raise TypeError(_TOO_MANY.format(name=name, takes=len(op.args) - 1 or "no", given=len(operands)))
-        # what the gradient needs of the old value must survive the write
-        source = copied(self) if grad_enabled() and not is_sparse(self) else self
+        given = operands, named
         try:
-            value = getattr(E, name)(source, *operands)
-        except NotImplementedError:  # of the kernel, which PyTorch asks last
-            _check_promoted(self, operands)
-            raise
-        return assign(self, value, name)
+            if named:
+                operands = _in_order(op, operands, named)
+            if ufunc is not None and len(operands) == count and on_arrays() and (self._n is None or not grad_enabled()):
+                other = _plain_operand(self, operands[0]) if operands else () if is_float(self) else None
+                if other is not None:
+                    array = self._writable()
+                    if not array.flags.carray:
+                        write_apart(ufunc, array, array, *((other,) if operands else ()))
+                    elif operands:
+                        ufunc(array, other, out=array)
+                    else:
+                        ufunc(array, out=array)
+                    state.note_write(array)
+                    return self
+            check_in_place(self)
+            if op.rule is modulus and is_complex(self):
+                raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
+            if len(operands) >= len(op.args) > 0:
+                raise TypeError(_TOO_MANY.format(name=name, takes=len(op.args) - 1 or "no", given=len(operands)))
+            # what the gradient needs of the old value must survive the write
+            source = copied(self) if grad_enabled() and not is_sparse(self) else self
+            try:
+                value = getattr(E, name)(source, *operands)
+            except NotImplementedError:  # of the kernel, which PyTorch asks last
+                _check_promoted(self, operands)
+                raise
+            return assign(self, value, name)
+        except Exception as error:
+            if failed is None:
+                raise
+            return failed(error, f"{name}_", method, (self, *given[0]), given[1], True)
 
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`."

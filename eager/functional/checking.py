@@ -11,11 +11,13 @@ import inspect
 import numbers
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
 from eager.core.dtypes import type_name
-from eager.core.overriding import handled, local, overloaded, public_of
+from eager.core.overriding import AskingFunction, handled, local, overloaded, public_of
 from eager.core.tensor import Tensor
+from eager.functional.forwarding import forwarding
 from eager.functional.parsing import parsing_error, signatures
 
 WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
@@ -27,6 +29,7 @@ PYTHON = frozenset(
     "register_hook register_post_accumulate_grad_hook solve split stft storage svd_lowrank symeig tensordot "
     "to_sparse_coo unflatten unique unique_consecutive unravel_index".split()
 )
+MANY = 1 << 10  # more arguments than any call has
 INSIDE = re.compile(r"[\w.<>]*<locals>\.\w+\(\)")  # the name of a function that another one has made
 # arguments that are an int or several, in all functions that have them
 INTS = frozenset("size stride kernel_size s pad padding dilation split_sizes output_size dims normalized_shape".split())
@@ -178,17 +181,17 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
         del error, wrong
 
 
-def strictly(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def strictly(name: str, function: Callable[..., Any], method: bool = False) -> Callable[..., Any]:
     """`function`, asked for its arguments before the call, if it is one of those that take more than PyTorch's."""
     if name not in STRICT:
         return function
-    least = min((form.required for form in signatures(name, False)), default=0)
+    least = min((form.required for form in signatures(name, method)), default=0) + method
 
     @functools.wraps(function)
     def strict(*values: Any, **named: Any) -> Any:
         # only if it looks like it
         doubtful = len(values) + len(named) < least or any(v is None or v.__class__ is str for v in values)
-        if doubtful and (wrong := parsing_error(name, values, named)) is not None:
+        if doubtful and (wrong := parsing_error(name, values[method:], named, method)) is not None:
             try:
                 raise wrong
             finally:
@@ -198,46 +201,54 @@ def strictly(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return strict
 
 
-def catching(name: str, function: Callable[..., Any], home: str) -> Callable[..., Any]:
-    """`function`, asked what was wrong, and its arguments' classes, when a call has failed.
+def checking(name: str, function: Callable[..., Any], method: bool = False, python: bool = False,
+             others: Mapping[str, str] = MappingProxyType({}), home: str = "", written: bool = True,
+             ) -> Callable[..., Any]:  # fmt: skip
+    """`function`, asked what was wrong, and its arguments' classes, when a call has failed; for flags before the call.
 
-    name: what PyTorch calls it in errors; home: the module in which it is public, by the end of that name or all of it.
+    name: what PyTorch calls it in errors; python: whether PyTorch writes it in Python; others: other names of its
+    parameters -> their names, "*" for what is given by position; home: the module in which it is public, by the end of
+    that name or all of it; written: whether it is to cost little at each call, and not when it is made.
     """
-    if not inspect.isfunction(function):
+    if not (inspect.isfunction(function) or isinstance(cast(Any, function), AskingFunction)):
         return function
-    function = strictly(name, function)
+    flags = () if python else tuple(each for each in wanted_of(function) if each.kind == "bool" and not each.optional)
 
-    @functools.wraps(function)
-    def caught(*values: Any, **named: Any) -> Any:
+    python = python or name in PYTHON
+    behind = function if python else strictly(name, function, method)
+
+    def failed(error: Exception | None, values: tuple[Any, ...], named: dict[str, Any]) -> Any:
         try:
-            return function(*values, **named)
-        except Exception as error:
-            return raise_better(error, name, function, values, named)
-
-    caught.__module__, caught.__qualname__ = home, name.removeprefix(f"{home.rpartition('.')[2]}_")  # for pickle
-    return caught
-
-
-def checking(name: str, function: Callable[..., Any], method: bool = False, python: bool = False) -> Callable[..., Any]:
-    """`function`, the public `name`, that says what PyTorch says of wrong arguments; of flags before the call."""
-    if not inspect.isfunction(function):
-        return function
-    flags = tuple(each for each in wanted_of(function) if each.kind == "bool" and each.position is not None)
-    first = min((each.position or 0 for each in flags), default=0)
-    function = function if method or python else strictly(name, function)
-
-    @functools.wraps(function)
-    def checked(*values: Any, **named: Any) -> Any:
-        if flags and (len(values) > first or named):
-            wrong = _first_wrong(flags, name, values, named, method)
-            if wrong is not None:
-                try:
-                    raise wrong_argument(name, function, values, named, method, python) or wrong
-                finally:
-                    del wrong
+            if error is None:
+                if (wrong := _first_wrong(flags, name, values, named, method)) is not None:
+                    raise wrong
+                return behind(*(_renamed(name, others, values, named) if others else values), **named)
+        except Exception as raised:
+            error = raised
         try:
-            return function(*values, **named)
-        except Exception as error:
+            assert error is not None
             return raise_better(error, name, function, values, named, method, python)
+        finally:
+            del error
 
+    positions = [(each.argument, MANY if each.position is None else each.position) for each in flags]
+    # a strict function asks what was given
+    checked = forwarding(behind, failed, positions, bool(others), written and behind is function)
+    if others:
+        vars(checked)["other_names"] = others
+    if home:  # for pickle
+        checked.__module__, checked.__qualname__ = home, name.removeprefix(f"{home.rpartition('.')[2]}_")
     return checked
+
+
+def _renamed(name: str, others: Mapping[str, str], values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments by their own names: `values`, and what is put into `named`."""
+    for other in others.keys() & named.keys():
+        own = others[other]
+        if own == "*":
+            values += (named.pop(other),)
+        elif own in named:
+            raise TypeError(f"{name}() got multiple values for argument '{own}'")
+        else:
+            named[own] = named.pop(other)
+    return values

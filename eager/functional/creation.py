@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,6 +89,11 @@ def _shape(name: str, sizes: Any, size: Any = None) -> tuple[int, ...]:
         sizes = (size,)
     elif not sizes:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    return sizes_for(name, sizes)
+
+
+def sizes_for(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
+    """`sizes`, or a list of them, as ints. PyTorch's error for others, of the function `name`."""
     shape = sizes_of(sizes, f"{name}(): argument 'size'")
     if dims.negative(shape):
         if name == "zeros":

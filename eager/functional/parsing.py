@@ -261,7 +261,7 @@ def parsing_error(name: str, values: Sequence[Any], named: Mapping[str, Any], me
     if method and len(forms) == 1 and not forms[0].parameters:  # Python itself says so
         given = f"no arguments ({len(values)} given)"
         return (
-            TypeError(f"Tensor.{name}() takes {'no keyword arguments' if named else given}")
+            TypeError(f"TensorBase.{name}() takes {'no keyword arguments' if named else given}")
             if named or values
             else None
         )
@@ -334,6 +334,9 @@ def _marked(words: Sequence[tuple[str, str]], values: Sequence[Any], named: Mapp
         value = values[k] if k < len(values) else named[name]
         what = type_name(value)
         fits = what in {"float": ("float", "int"), "int": ("int",)}.get(kind, (kind,))
+        if isinstance(value, (list, tuple)):
+            inside = ", ".join(map(type_name, value)) + ("," if isinstance(value, tuple) and len(value) == 1 else "")
+            what += f" of {'[' if isinstance(value, list) else '('}{inside}{']' if isinstance(value, list) else ')'}"
         word = what if k < len(values) else f"{name}={what}"
         shown += f"{word}, " if fits else f"!{word}!, "
     return f"({shown[:-2] if values else shown})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eager.core.missing import explain
-from eager.functional.checking import catching
+from eager.functional.checking import checking
 from eager.linalg.errors import LinAlgError
 from eager.linalg.factors import (
     cholesky,
@@ -44,4 +44,4 @@ __all__ = [
     "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
 explain(__name__)
-globals().update({name: catching(f"linalg_{name}", globals()[name], __name__) for name in __all__})
+globals().update({name: checking(f"linalg_{name}", globals()[name], home=__name__, written=False) for name in __all__})

@@ -36,15 +36,15 @@ _FAMILIES = (
 __all__ = ["one_hot", *(name for family in _FAMILIES for name in getattr(functions, family).__all__)]  # pyright: ignore[reportUnsupportedDunderAll]
 explain(__name__)
 
-# those that are asked what was wrong in a call: others are called so often that they do it themselves
+# those of Python that are asked what was wrong in a call: others are called so often that they do it themselves
 _ASKED = (
     *bags.__all__, *margin_losses.__all__, *patches.__all__, *pooling.__all__, *unpooling.__all__,
-    "adaptive_avg_pool1d", "celu", "channel_shuffle", "dropout1d", "dropout2d", "dropout3d", "elu",
-    "gaussian_nll_loss", "glu", "hinge_embedding_loss", "instance_norm", "interpolate", "leaky_relu",
-    "native_channel_shuffle", "normalize", "one_hot", "pad", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss",
-    "sigmoid", "softmin", "softsign", "tanh", "tanhshrink", "upsample", "upsample_bilinear", "upsample_nearest",
+    "celu", "dropout1d", "dropout2d", "dropout3d", "elu", "gaussian_nll_loss", "glu", "hinge_embedding_loss",
+    "instance_norm", "interpolate", "leaky_relu", "normalize", "pad", "poisson_nll_loss", "sigmoid", "softmin",
+    "softsign", "tanh", "tanhshrink", "upsample", "upsample_bilinear", "upsample_nearest",
 )  # fmt: skip
-globals().update({name: checking(name, globals()[name], python=name not in OF_CPP) for name in _ASKED})
+for _name in {*_ASKED, *OF_CPP} & globals().keys():
+    globals()[_name] = checking(_name, globals()[_name], python=_name not in OF_CPP, written=False)
 # those that PyTorch declares with an `out`; `linear` has one of its own
 _OUT = ("avg_pool2d", "avg_pool3d", "gelu", "hardshrink", "logsigmoid", "softplus", "softshrink")
 globals().update({name: with_out(name, globals()[name]) for name in _OUT})

@@ -13,6 +13,7 @@ from eager.core.parameter import Parameter
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.casts import placed
+from eager.functional.creation import sizes_for
 from eager.nn import init
 from eager.nn.module import Module
 from graphc.ops.dtypes import default_float
@@ -21,6 +22,7 @@ from graphc.ops.dtypes import default_float
 def new_parameter(shape: tuple[int, ...], device: Any, dtype: Any) -> Parameter:
     """A Parameter of `shape` whose values are still to be set."""
     kind = default_float() if dtype is None else to_numpy(dtype)
+    shape = sizes_for("empty", shape)
     where = check_device(device)
     if where is META:
         return Parameter(Tensor._wrap(Meta(shape, kind)))

@@ -200,8 +200,3 @@ def randint_like(input: Tensor, *bounds: int, dtype: Any = None, requires_grad: 
 
 
 LIKE = {"rand": (rand, uniform_), "randn": (randn, normal_), "randint": (randint, random_)}
-IN_PLACE = (
-    uniform_, normal_, bernoulli_, random_, exponential_, cauchy_, log_normal_, geometric_,
-)  # fmt: skip
-for _method in IN_PLACE:
-    setattr(Tensor, _method.__name__, _method)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.core.warned import warn_once
-from eager.functional.checking import catching, checking
+from eager.functional.checking import checking
 from eager.surface.entries import found
-from eager.surface.keywords import with_other_names
+from eager.surface.keywords import names_of
 
 # public name -> PyTorch's warning
 DEPRECATED = {
@@ -39,31 +39,17 @@ DEPRECATED = {
 }
 
 
-# modules whose functions are asked what was wrong in a call; others are called so often that they do it themselves
-ASKED = frozenset(
-    "functional.calculus functional.copies functional.counting functional.creation.empty_permuted "
-    "functional.creation.empty_strided functional.creation.eye functional.creation.scalar_tensor "
-    "functional.distances functional.elementwise functional.grids functional.histograms functional.lines.range "
-    "functional.arithmetic.float_power functional.linear.outer functional.casts.type_as storage.is_set_to storage.set_ "
-    "functional.updates.fill_ functional.updates.fill_diagonal_ functional.updates.float_power_ functional.quantiles "
-    "functional.rearranging functional.regions functional.sorting functional.strides "
-    "functional.symbolic linalg.lowrank linalg.named nn.functional nn.functions.operators nn.modules.operators "
-    "rng.fills rng.functions rng.rejection signal.spectral sparse.construction sparse.conversion sparse.reductions "
-    "surface.placement".split()
-)
-
-
 def offered(name: str, where: tuple[str, str], method: bool = False) -> Callable[..., Any]:
     """The public function or method `name`, which is at the entry `where` of the tables.
 
     It takes PyTorch's other names of arguments, says what PyTorch says of wrong arguments, and gives its warning.
     """
     function = found(*where)
-    taking = with_other_names(name, function, method)
-    if where[0] in ASKED or ".".join(where) in ASKED:
-        taking = checking(name, taking, method)
-    elif not method and taking is function:
-        taking = catching(name, function, "eager")
+    if method and name.startswith("__"):  # Python calls it
+        return function
+    # what is no function, such as a class, is neither
+    others = names_of(name, function) if callable(function) and not isinstance(function, type) else {}
+    taking = checking(name, function, method, others=others, home="" if method else "eager")
     if name not in DEPRECATED:
         return taking
 

@@ -8,6 +8,7 @@ from typing import Any
 from eager.core.later import Later
 from eager.core.missing import MissingMethod
 from eager.core.tensor import Tensor
+from eager.functional.checking import raise_better
 from eager.surface import names
 from eager.surface.deprecations import offered
 from eager.surface.entries import METHODS, PROPERTIES, found
@@ -22,7 +23,7 @@ def install() -> None:
     for name, target in names.ALIASES.items():
         for end in ("", "_"):
             if (of := target + end) in vars(Tensor):
-                setattr(Tensor, name + end, Later(name + end, lambda of=of: _alias(of)))
+                setattr(Tensor, name + end, Later(name + end, lambda n=name + end, of=of: _alias(n, of)))
     for name in names.MISSING_METHODS.split():
         setattr(Tensor, name, MissingMethod(name))
     for name, value in names.ALIKE.items():
@@ -36,9 +37,12 @@ def _method(name: str, where: tuple[str, str]) -> Any:
     return method
 
 
-def _alias(target: str) -> Callable[..., Any]:
+def _alias(name: str, target: str) -> Callable[..., Any]:
     def method(self: Tensor, *operands: Any, **named: Any) -> Any:
-        return getattr(self, target)(*operands, **named)
+        try:
+            return getattr(self, target)(*operands, **named)
+        except Exception as error:
+            return raise_better(error, name, method, (self, *operands), named, True)
 
     from eager.functional.naming import signature_of
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from eager.core.later import Later
 from eager.core.tensor import Tensor
+from eager.engine.codegen import ABSENT
+from eager.engine.dispatch import apply
 from eager.engine.inplace import in_place
 from eager.engine.language import E, double, single
 from graphc.ops import BUILT_IN
@@ -27,13 +29,47 @@ def _lazy(name: str, signature: inspect.Signature) -> Callable[..., Any]:
     """A function that generates op `name` at its first call, and puts the real one in its own place."""
 
     def first_call(*args: Any, **kwargs: Any) -> Any:
-        real = functions[name] = getattr(E, name)
+        real = functions[name] = public(name) if name in BUILT_IN else getattr(E, name)
         return real(*args, **kwargs)
 
     first_call.__name__ = first_call.__qualname__ = name
     first_call.__doc__ = OPS[name].doc
     first_call.__signature__ = signature  # type: ignore[attr-defined]  # for what asks for the names of arguments
     return first_call
+
+
+def public(name: str, method: bool = False) -> Callable[..., Any]:
+    """The function of a pointwise op for users, or its method: it says what PyTorch says of a call that it refuses."""
+    op = OPS[name]
+    real = single.public(op, method)
+    real.__doc__ = getattr(E, name).__doc__
+    own = [*_signature(("self", *op.args[1:]) if method else op.args).parameters.values()]
+    real.__signature__ = inspect.Signature([*own, Parameter("out", Parameter.KEYWORD_ONLY, default=None)])  # type: ignore[attr-defined]
+    return real
+
+
+def _refusing(method: bool) -> Callable[..., Any]:
+    """What a public function calls with what its fast path does not take."""
+
+    def refuse(op: Op, operands: tuple[Any, ...], rest: tuple[Any, ...], out: Any, named: dict[str, Any]) -> Any:
+        whole = not rest and not named and operands[0] is not ABSENT and operands[-1] is not ABSENT
+        values = operands if whole else (*(x for x in operands if x is not ABSENT), *rest)
+        if out is not None:
+            named["out"] = out
+        try:
+            if whole and out is None:
+                return apply(op, operands, {})
+            return getattr(E, op.name)(*values, **named)
+        except Exception as error:
+            return _failed(error, op.name, single.public(op, method), values, named, method)
+
+    return refuse
+
+
+def _failed(*about: Any) -> Any:
+    from eager.functional.checking import raise_better
+
+    return raise_better(*about)
 
 
 def _install_op(op: Op) -> None:
@@ -46,9 +82,10 @@ def _install_op(op: Op) -> None:
     functions[name] = _lazy(name, _signature(op.args) if plain else _signature_with_params(op))
     as_method = _signature(("self", *op.args[1:]))
     if name not in Tensor.__dict__:
-        setattr(Tensor, name, Later(name, lambda: getattr(E, name)))
+        built_in = plain and name in BUILT_IN
+        setattr(Tensor, name, Later(name, lambda: public(name, method=True) if built_in else getattr(E, name)))
     if plain and op.args and f"{name}_" not in Tensor.__dict__:
-        method: Any = in_place(name)
+        method: Any = in_place(name, _failed)
         method.__signature__ = as_method
         setattr(Tensor, method.__name__, method)
 
@@ -89,6 +126,7 @@ def install() -> None:
     """Install the operators now, and every pointwise op as it is declared."""
     for module in (single, double):
         module.scope["into"] = _into  # generated code with `out=`
+    single.scope["refuse"], single.scope["refuse_method"] = _refusing(False), _refusing(True)
     for dunder, name in {**BINARY, **COMPARISON, **UNARY}.items():
         setattr(Tensor, f"__{dunder}__", _operator(name, f"__{dunder}__"))
     for dunder, name in BINARY.items():

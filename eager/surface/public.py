@@ -8,7 +8,7 @@ from typing import Any
 from eager.core.dtypes import type_name
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from eager.functional.checking import catching
+from eager.functional.checking import checking
 from eager.surface import names, operators
 from eager.surface.deprecations import offered
 from eager.surface.entries import FUNCTIONS
@@ -24,8 +24,8 @@ def named(name: str) -> Any:
     op = names.ALIASES.get(name, name)
     if op in operators.functions:
         if op != name:
-            return catching(name, getattr(E, op), "eager")
-        return getattr(E, op) if op in BUILT_IN else operators.functions[op]
+            return checking(name, getattr(E, op), home="eager")
+        return operators.public(op) if op in BUILT_IN else operators.functions[op]
     if name in names.IN_PLACE:
         return _in_place(name)
     raise LookupError(name)
@@ -65,4 +65,4 @@ def _in_place(name: str) -> Callable[..., Any]:
     method = getattr(Tensor, name)
     function.__doc__ = f"`input.{name}(...)`. {method.__doc__} As `torch.{name}`."
     function.__signature__ = signature_of(method, "input")  # type: ignore[attr-defined]
-    return catching(name, function, "eager")
+    return checking(name, function, home="eager")

@@ -9,6 +9,7 @@ import pytest
 
 import eager
 from eager.functional import parsing
+from tests import signatures
 from tests.oracle import torch_or_skip
 
 # (name, as a method, the call) -> what PyTorch 2.13 says
@@ -17,8 +18,8 @@ RECORDED = {
     ("hypot", False, "(x)"): 'hypot() missing 1 required positional arguments: "other"',
     ("dropout", False, "(x, 'a')"): "dropout(): argument 'p' (position 2) must be float, not str",
     ("dropout", False, "(x)"): 'dropout() missing 2 required positional argument: "p", "train"',
-    ("sin", True, "('a')"): "Tensor.sin() takes no arguments (1 given)",
-    ("sin", True, "(dim=1)"): "Tensor.sin() takes no keyword arguments",
+    ("sin", True, "('a')"): "TensorBase.sin() takes no arguments (1 given)",
+    ("sin", True, "(dim=1)"): "TensorBase.sin() takes no keyword arguments",
     ("nonzero", True, "('a')"): "nonzero() takes from 1 to 0 positional arguments but 1 were given",
     ("flip", True, "('a', 1)"): "flip() takes 1 positional argument but 2 were given",
     ("flip", True, "(['a'])"): (
@@ -36,6 +37,13 @@ RECORDED = {
         "fill_() received an invalid combination of arguments - got (str), but expected one of:\n * (Tensor value)\n"
         "      didn't match because some of the arguments have invalid types: (!str!)\n * (Number value)\n"
         "      didn't match because some of the arguments have invalid types: (!str!)\n"
+    ),
+    ("clamp", True, "(['a'], (1,))"): (
+        "clamp() received an invalid combination of arguments - got (list, tuple), but expected one of:\n"
+        " * (Tensor min = None, Tensor max = None)\n"
+        "      didn't match because some of the arguments have invalid types: (!list of [str]!, !tuple of (int,)!)\n"
+        " * (Number min = None, Number max = None)\n"
+        "      didn't match because some of the arguments have invalid types: (!list of [str]!, !tuple of (int,)!)\n"
     ),
     ("gt", True, "(foo=1)"): (
         "gt() received an invalid combination of arguments - got (foo=int, ), but expected one of:\n"
@@ -76,6 +84,13 @@ def test_what_pytorch_takes_is_no_error(call: str) -> None:
     assert parsing.parsing_error(name, *_given(f"({rest}", eager.ones(2, 2))) is None
 
 
+@pytest.mark.deep
+def test_the_signatures_are_those_of_the_pytorch_that_is_installed() -> None:
+    torch_or_skip()
+    pytest.importorskip("yaml", reason="torchgen reads PyTorch's declarations with PyYAML")
+    assert [*signatures.lines()] == parsing.TEXT.splitlines()
+
+
 def test_all_functions_as_pytorch_itself() -> None:
     torch = torch_or_skip()
     x, theirs = eager.ones(2, 2), torch.ones(2, 2)
@@ -97,3 +112,32 @@ def test_all_functions_as_pytorch_itself() -> None:
             if ours != said:
                 differ[f"{name}{call}"] = (ours, said)
     assert not differ
+
+
+# a method, or function, of each way in which they are made -> what PyTorch says of the call
+SAID_OF = {
+    "x.sin(1)": "TensorBase.sin() takes no arguments (1 given)",  # generated
+    "torch.sin(foo=1)": 'sin() missing 1 required positional arguments: "input"',
+    "x.maximum('a')": "maximum(): argument 'other' (position 1) must be Tensor, not str",
+    "x.sin_(1)": "TensorBase.sin_() takes no arguments (1 given)",
+    "x.atan2_(x, 1)": "atan2_() takes 1 positional argument but 2 were given",
+    "x.absolute(foo=1)": "TensorBase.absolute() takes no keyword arguments",  # by another name
+    "x.add(x, foo=1)": "add() got an unexpected keyword argument 'foo'",
+    "x.sum(foo=1)": "sum() received an invalid combination of arguments - got (foo=int, ), but expected one of:",
+    "x.bmm()": 'bmm() missing 1 required positional arguments: "mat2"',  # written
+    "x.detach(1)": "TensorBase.detach() takes no arguments (1 given)",
+    "torch.nn.functional.linear(x)": 'linear() missing 1 required positional arguments: "weight"',
+    "torch.special.softmax(x, 'a')": "special_softmax(): argument 'dim' (position 2) must be int, not str",
+}
+
+
+@pytest.mark.parametrize("call", SAID_OF)
+def test_every_public_function_asks_the_parser_after_a_failure(call: str) -> None:
+    with pytest.raises(TypeError) as error:
+        eval(call, {"torch": eager, "x": eager.ones(2, 2)})
+    assert str(error.value).splitlines()[0] == SAID_OF[call].splitlines()[0]
+
+
+def test_arguments_are_taken_by_name_as_well() -> None:
+    x = eager.ones(2, 2)
+    assert eager.equal(eager.maximum(other=x, input=2 * x), 2 * x) and eager.equal(x.add(other=x), 2 * x)

@@ -22,12 +22,12 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "programs"
 PRINTED = Path(__file__).parent / "printed"
 # program -> the function that `graphc run --compile` compiles
 PROGRAMS = {
-    "actor_critic": "learn", "char_gpt": "train_step", "char_rnn": "step", "functional": "f",
-    "gaussian_process": "loss", "gpt_cache": "step",
+    "actor_critic": "learn", "char_gpt": "train_step", "char_rnn": "step", "diffusion": "step", "ensemble": "step",
+    "flow": "step", "functional": "f", "gaussian_process": "loss", "gpt_cache": "step", "graph_network": "step",
     "kalman": "negative_log_likelihood", "lbfgs": "rosenbrock", "mixture_density": "loss", "neural_ode": "step",
-    "pinn": "step", "resume": "loss_of", "vae": "step",
+    "pinn": "step", "ppo": "step", "resume": "loss_of", "segmentation": "step", "translation": "step", "vae": "step",
 }  # fmt: skip
-SLOW = ("char_gpt", "resume")  # to compile
+SLOW = ("char_gpt", "diffusion", "flow", "resume", "segmentation", "translation")  # to compile
 RTOL, ATOL = 1e-3, 2e-4  # of training in float32
 
 

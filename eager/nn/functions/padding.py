@@ -48,6 +48,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     ends = tuple(int(n) for n in pad)
     if isinstance(value, complex):
         raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
+    if mode != "constant" and mode not in INDEXED:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(ends) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(ends) > 2 * len(shape):
@@ -65,8 +67,6 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     spatial = len(ends) // 2
     if len(ends) not in (2, 4, 6) or len(shape) not in (spatial + 1, spatial + 2):
         raise NotImplementedError(COMBINATIONS.format(size=len(ends), ndim=len(shape)))
-    if mode not in INDEXED:
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     return enclosed(_by_index(input, low, high, mode), NODES[mode].format(spatial), since)
 
 
