@@ -47,6 +47,10 @@ def standard_normal(shape: Any, like: Tensor) -> Tensor:
     return randn(Size(shape), dtype=like.dtype, device=like.device)
 
 
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    return randn(Size(shape), dtype=dtype, device=device)  # libraries of distributions import it from PyTorch
+
+
 def sum_rightmost(value: Any, dim: int) -> Any:
     """`value` summed over its last `dim` dims."""
     return value if dim == 0 else value.reshape((*value.shape[: value.dim() - dim], -1)).sum(-1)

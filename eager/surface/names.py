@@ -120,7 +120,7 @@ FUNCTIONS = {
     "set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype "
     "set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled "
     "set_autocast_xla_dtype set_autocast_xla_enabled",
-    "autograd.custom_ops": "ops",
+    "surface.dispatcher": "ops",
     "autograd.anomaly_mode": "is_anomaly_check_nan_enabled is_anomaly_enabled",
     "func.mapping": "vmap",
     "compiler": "compile",

@@ -11,15 +11,17 @@ from typing import Any
 from eager import autograd
 from eager.autograd.graph import saved_tensors_hooks
 from eager.core.autocast import AutocastState, autocast_state, autocasting_as
+from eager.core.devices import device
 from eager.core.grad_mode import enable_grad
 from eager.core.interpreter import current_interpreter, on_arrays
-from eager.core.pytree import tree_map
+from eager.core.pytree import flatten, tree_map
 from eager.core.tensor import Tensor
 from eager.engine.function import Function
 from eager.engine.language import E
 from eager.random import fork_rng, get_rng_state, set_rng_state
+from eager.rng.sampling import generator_of
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "get_device_states", "set_device_states"]
 
 
 class CheckpointError(RuntimeError):
@@ -207,3 +209,15 @@ def checkpoint_sequential(
     for start, stop in itertools.pairwise(edges):
         input = checkpoint(run(parts[start:stop]), input, use_reentrant=use_reentrant, **kwargs)
     return run(parts[edges[-1] :])(input)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The numbers of the devices of the tensors among `args`, the CPU apart, and the states of their generators."""
+    found = {t.device.index or 0: t.device for t in flatten(args)[0] if isinstance(t, Tensor) and t.device.type != "cpu"}
+    return [*found], [generator_of(device).get_state() for device in found.values()]
+
+
+def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
+    """Put back what `get_device_states` gave."""
+    for index, state in zip(devices, states, strict=True):
+        generator_of(device(device_type or "cuda", index)).set_state(state)

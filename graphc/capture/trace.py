@@ -96,8 +96,8 @@ def capture(
     drawn        is given the random numbers that are needed during the trace
     batches      arguments whose first dims are symbolic, by position: then the program has Dims (see `dynamic`)
     """
-    names_of_tensors = (environment or Environment(fn, args, kwargs)).names
-    tracer = Tracer(lambda tensor: names_of_tensors.get(id(tensor)), environment is not None)
+    seen = environment or Environment(fn, args, kwargs)
+    tracer = Tracer(lambda tensor: seen.names.get(id(tensor)), environment is not None)
     given = list(tensors_of((args, kwargs)))
     tracer.start(given)
     tracer.state.foretold = foretold
@@ -120,7 +120,7 @@ def capture(
         with contextlib.nullcontext() if tracer.state.sizes is None else tracer.state.sizes.recording():
             if environment is not None:
                 environment.start(tracer)
-            result = _run(fn, tracer, containers, environment, failed)
+            result = _run(fn, tracer, containers, seen, failed if environment is not None else None)
             try:
                 program = _recorded(fn, result, tracer, containers, environment)
             except errors.GraphcError:
@@ -148,16 +148,16 @@ def _run(
     fn: Callable[..., Any],
     tracer: Tracer,
     containers: Containers,
-    environment: Environment | None,
+    environment: Environment,
     failed: Callable[[Tracer, Containers], None] | None,
 ) -> Any:
     """What `fn` returns for symbols. If it raises: the refusal that this stands for, or what it raised itself."""
     try:
-        with environment.watching() if environment is not None else contextlib.nullcontext():
+        with environment.watching():
             return fn(*containers.args, **containers.kwargs)
     except Exception as raised:
         error = tracer.concretization.refusal(raised) or raised
-        if failed is not None and environment is not None:
+        if failed is not None:
             if isinstance(error, errors.GraphcError):
                 failed = functools.partial(forget, environment)  # it is not the program that has failed
             failed(tracer, containers)

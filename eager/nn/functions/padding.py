@@ -101,10 +101,11 @@ def _by_index(input: Tensor, low: tuple[int, ...], high: tuple[int, ...], mode: 
             f"dimensions for input, but got: {list(shape)}"
         )
     out = [n + a + b for n, a, b in zip(shape, low, high, strict=True)]
-    for axis, (n, a, b) in enumerate(zip(shape, low, high, strict=True)):
+    for axis, (n, a, b) in reversed([*enumerate(zip(shape, low, high, strict=True))]):
         if mode == "reflect" and max(a, b) >= n and (a or b):
+            number = 4 + 2 * (len(shape) - 1 - axis)  # of the argument of PyTorch's kernel, which takes the ends apart
             raise RuntimeError(
-                "Argument #4: Padding size should be less than the corresponding input dimension, but got: "
+                f"Argument #{number}: Padding size should be less than the corresponding input dimension, but got: "
                 f"padding ({a}, {b}) at dimension {axis} of input {list(shape)}"
             )
         if mode == "circular" and max(a, b) > n:

@@ -15,7 +15,7 @@ from typing import Any, final
 
 from eager.core.interpreter import IMMEDIATE, interpreting
 from graphc.capture.state.owners import is_user_code
-from graphc.capture.state.places import Path
+from graphc.capture.state.places import Inside, Path, Place
 from graphc.capture.state.reachability import Reachability
 
 
@@ -49,6 +49,10 @@ class ExecutedReachability(Reachability):
             follow()
         else:
             self._waiting.setdefault(code, {}).setdefault((id(fn), id(owner[0]) if owner else 0), follow)
+
+    def _place(self, kind: type[Place], owner: Any, key: Any, path: Path, guarded: bool = True) -> Place:
+        # what is appended to a container is not known before it is, so that its content counts
+        return super()._place(kind, owner, key, path, guarded or kind is Inside)
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
