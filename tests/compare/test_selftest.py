@@ -82,6 +82,13 @@ def test_there_are_enough_faults_of_all_layers():
     assert {fault.layer for fault in FAULTS} == {BY_NAME[name].layer for name in (*SAMPLE, *CLASSES)}
 
 
+@pytest.mark.deep
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_what_faults_change_is_still_there(fault: Fault):
+    with fault.plant():
+        pass
+
+
 @pytest.mark.parametrize("name", one_in(3, SAMPLE))
 def test_fault_is_found_and_named(name: str):
     catch = hunt(BY_NAME[name], seconds=0)

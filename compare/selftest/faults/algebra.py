@@ -132,14 +132,14 @@ FAULTS: tuple[Fault, ...] = (
     _fault("signs lost in brackets", SUMS, wrapped(factor, "_taken_out", _unsigned),
            program(lambda a, b, c: a @ b - a @ c, _square, _other, _third)),
     _fault("rows of a run all the first", SUMS, wrapped(merge, "_run", _first_only),
-           program(lambda x, w: torch.stack([w @ x[t] for t in range(8)]), _square, _other)),
+           program(lambda x, w: sum(torch.outer(x[t], w[t]) for t in range(8)), _square, _other)),
     _fault("the last term dropped", SUMS, wrapped(write, "merged", lambda sound: lambda f: f._replace(
         terms=sound(f).terms[:1] or f.terms)), program(lambda a, h, x: (a - h.T @ h) @ x, _square, _other, _x)),
     _fault("fractions rounded", SUMS, wrapped(
         form.Algebra, "ratio", lambda sound: lambda self, a, b: Fraction(a // b or 1)),
            program(lambda a, b: (a @ b).mean(1), _square, _other)),
     _fault("taken once", LIKE, wrapped(monomials._Algebra, "add", _once),
-           program(lambda x, y: x * y + 3.0 * x * y + x, _x, _y)),
+           program(lambda x, y: x.sin() * y * 2.0 + y * x.sin() * 3.0 + x, _x, _y)),
     _fault("factors taken twice", LIKE, wrapped(
         monomials, "_without", lambda sound: lambda key, factor: key if len(factor) == 1 else sound(key, factor)),
            program(lambda x, y: x * torch.sin(y) + x * torch.cos(y), _x, _y)),
@@ -149,7 +149,7 @@ FAULTS: tuple[Fault, ...] = (
     # parts that are read
     _fault("slices read from the start", DEMAND, _reading("slice", parts.SLICE._replace(
         reads=lambda box, shape, params: tuple([(0, b - a) for a, b in box]))),
-        program(lambda x: torch.tanh(x)[3:6], _square)),
+        program(lambda x: torch.tanh(x.detach())[3:6], _square)),
     _fault("flips read as they are", DEMAND, _reading("flip", parts.POINTWISE),
            program(lambda x: torch.exp(x).flip(0)[1:4], _square)),
     _fault("permutations read as they are", DEMAND, _reading("permute", parts.POINTWISE),

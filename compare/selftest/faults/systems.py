@@ -15,7 +15,7 @@ from graphc.lowering import source
 from graphc.normal import lift
 from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT64
-from graphc.passes import diagonals, inverses, solves
+from graphc.passes import diagonals, inverses, low_rank, solves
 
 N = 12
 LARGE = 70  # rows from which factorizations are shared
@@ -58,8 +58,8 @@ def kernel_on_factors(name: str, wrong: Any) -> Plant:
 
 def _lost_columns(sound: Any) -> Any:
     def core(self: Any, d: Any, parts: Any) -> Any:
-        u, inner = sound(self, d, parts)
-        return u, inner + inner - inner * 0.5
+        u, number, inner = sound(self, d, parts)
+        return u, number, inner + inner - inner * 0.5
 
     return core
 
@@ -85,7 +85,7 @@ FAULTS: tuple[Fault, ...] = (
            lambda: declared(OPS["triu"], band=lambda shape, params, x: (shape[-1] - 1, 0)),
            program(lambda a, x: solve(torch.triu(a), x), _lower, _x)),
     _fault("coefficients are never negative", INVERSES, wrapped(
-        inverses._Writer, "_half",
+        low_rank.LowRank, "_half",
         lambda sound: lambda self, t: sound(self, t._replace(coefficient=abs(t.coefficient)))),
         program(lambda u, x: solve(3 * _eye() - 0.01 * u @ u.T, x), _thin, _x)),
     # by structure
@@ -98,7 +98,7 @@ FAULTS: tuple[Fault, ...] = (
         inverses._Writer, "_blocks",
         lambda sound: lambda self, x: [(0, x.shape[0] // 2), (x.shape[0] // 2, x.shape[0])]),
         program(lambda a, x: solve(a, x), _a, _x)),
-    _fault("a wrong core", INVERSES, wrapped(inverses._Writer, "_core", _lost_columns),
+    _fault("a wrong core", INVERSES, wrapped(low_rank.LowRank, "_core", _lost_columns),
            program(lambda u, x: solve(_eye() + u @ u.T, x), _thin, _x)),
     _fault("logarithms of one factor", INVERSES, wrapped(inverses, "_both", lambda sound: lambda a, b: a),
            program(lambda a, b: torch.linalg.slogdet(a @ b)[1], _a, _b)),
