@@ -48,6 +48,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/calls.py
 	$(BIN)/python benchmarks/parts_of_a_call.py
 	$(BIN)/python benchmarks/training_steps.py
+	$(BIN)/python benchmarks/sizes.py
 	$(BIN)/python benchmarks/linear_algebra.py
 
 # one program on one device, on eight and in two processes: the same losses, and what is exchanged

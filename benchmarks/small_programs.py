@@ -4,7 +4,7 @@ Run: python benchmarks/small_programs.py [--quick]
 
 Ratios of medians of CPU time within rounds, results awaited on both sides; `jax.jit` is given arrays of JAX, the others
 tensors in NumPy's memory. Also each backend by itself, and whether `auto` chose the one that is faster, or within a
-tenth of it.
+tenth of it: in the quickest rounds, for `auto` runs the same code as that backend, and a median tells them apart.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main() -> None:
             parts = ", ".join(f"{backend} {seconds * 1e6:.1f}" for backend, seconds in found.seconds.items())
             row(f"{name}, {n}", f"{1 / found.ratio['auto']:.2f} x as fast as jit ({parts} us)", ">= 0.97")
     gains = [1 / found.ratio["auto"] for found in timings]
-    right = [t.ratio["auto"] <= 1.1 * min(t.ratio["numpy"], t.ratio["jax"]) for t in timings]
+    right = [t.least["auto"] <= 1.1 * min(t.least["numpy"], t.least["jax"]) for t in timings]
     row("geometric mean", f"{statistics.geometric_mean(gains):.2f} x", ">= 2.5")
     row("slowest", f"{min(gains):.2f} x", ">= 0.97")
     row("within a tenth of the better backend", f"{sum(right)} of {len(right)}", ">= 95%")

@@ -201,7 +201,7 @@ class CallCode:
 
     def _taken(self) -> list[str]:
         """Make the donated arrays ones that the program may overwrite."""
-        lines = [" d = None"] if self._plan.donated and self._loaded else []  # the latest that the guards have seen
+        lines = [" d = None"] if self._plan.donated else []  # the latest that was looked at is held by none
         for k in self._plan.donated:
             data = f"{self._tensor(self._plan.program.sources[k])}._d"
             own = self.names.of(self._services.executable)

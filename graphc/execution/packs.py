@@ -172,6 +172,15 @@ class GradientPack:
         self._pack = _hidden()
         self._rows: list[tuple[Tensor, Tensor, Part]] = []
 
+    @staticmethod
+    def of(tensors: Sequence[Tensor]) -> GradientPack:
+        """That of another program, if it gives gradients of the same tensors: programs may take turns."""
+        key = tuple(map(id, tensors))
+        found = _gradients.get(key)
+        if found is None:
+            found = _gradients[key] = GradientPack(tensors)
+        return found
+
     def give(self, array: Any) -> None:
         """Let the gradients be those in `array`: the tensors of the latest ones, where nobody else has any of them."""
         rows = self._rows
@@ -189,6 +198,9 @@ class GradientPack:
         ]
         for t, g, _ in self._rows:
             t._g = g
+
+
+_gradients: weakref.WeakValueDictionary[tuple[int, ...], GradientPack] = weakref.WeakValueDictionary()
 
 
 class Repacked(NamedTuple):
@@ -286,7 +298,7 @@ def repacked(program: Program, graph: Graph, results: int, effects: Sequence[Eff
     packs = [StatePack.of([tensors[i] for i in p.inputs], p.equal) for p in found.packs if p.inputs]
     hidden = iter(packs)
     targets = [
-        Captured(next(hidden).tensor) if p.inputs else GradsOf(GradientPack([gradients[k] for k in p.outputs]).give)
+        Captured(next(hidden).tensor) if p.inputs else GradsOf(GradientPack.of([gradients[k] for k in p.outputs]).give)
         for p in found.packs
     ]
     packed = {k for p in found.packs for k in p.outputs}

@@ -222,3 +222,21 @@ def test_while_another_thread_writes_it_waits():
         assert not done
     thread.join()
     assert done[0].tolist() == [10.0] * 3 and state.tolist() == [5.0] * 3
+
+
+@pytest.mark.on_numpy
+def test_sizes_that_take_turns_have_a_short_way_each(monkeypatch):
+    scale = SimpleNamespace(by=2.0)
+    f = graphc.compile(lambda x: x * scale.by)
+    sizes = [torch.ones(n) for n in (2, 3, 4)]
+    for _ in range(4):
+        for x in sizes:
+            f(x)
+    long = []
+    monkeypatch.setattr(type(f), "_find", lambda self, call, path=(): long.append(call))
+    for x in sizes * 2:
+        assert f(x).tolist() == [2.0] * len(x)
+    assert not long
+    monkeypatch.undo()
+    scale.by = 3.0
+    assert [f(x).tolist() for x in sizes] == [[3.0] * len(x) for x in sizes]

@@ -324,6 +324,8 @@ def test_gradients_are_the_same_tensors_while_nobody_has_them():
     number = id(world.first.grad)
     world.train()
     assert id(world.first.grad) == number
+    world.train(7)  # by another program
+    assert id(world.first.grad) == number
     kept = world.first.grad
     value = kept.clone()
     world.train()
