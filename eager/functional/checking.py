@@ -233,7 +233,7 @@ def checking(name: str, function: Callable[..., Any], method: bool = False, pyth
 
     positions = [(each.argument, MANY if each.position is None else each.position) for each in flags]
     # a strict function asks what was given
-    checked = forwarding(behind, failed, positions, bool(others), written and behind is function)
+    checked = forwarding(behind, failed, positions, frozenset(others), written and behind is function)
     if others:
         vars(checked)["other_names"] = others
     if home:  # for pickle

@@ -13,11 +13,11 @@ from eager.engine.codegen import ABSENT
 Failed = Callable[[Exception | None, tuple[Any, ...], dict[str, Any]], Any]
 
 
-def forwarding(function: Callable[..., Any], failed: Failed, flags: Sequence[tuple[str, int]] = (), ask: bool = False,
-               written: bool = True) -> Callable[..., Any]:  # fmt: skip
+def forwarding(function: Callable[..., Any], failed: Failed, flags: Sequence[tuple[str, int]] = (),
+               ask: frozenset[str] = frozenset(), written: bool = True) -> Callable[..., Any]:  # fmt: skip
     """`function`, called as it is; `failed(error, values, named)` is returned for what it, or the call, raises.
 
-    failed: with None for the error, a call that may be wrong: with names, if it is to `ask` for them, or a flag that is
+    failed: with None for the error, a call that may be wrong: with a name of those to `ask` for, or a flag that is
     no bool; flags: (parameter, position); written: whether it is to cost little at each call, and not when it is made.
     """
     parameters = [*inspect.signature(function).parameters.values()]
@@ -29,7 +29,9 @@ def forwarding(function: Callable[..., Any], failed: Failed, flags: Sequence[tup
     @functools.wraps(function)
     def call(*values: Any, **named: Any) -> Any:
         try:
-            if not (named and ask) and not (flags and (named or len(values) > first) and _doubtful(values, named)):
+            if not (named and not ask.isdisjoint(named)) and not (
+                flags and (named or len(values) > first) and _doubtful(values, named)
+            ):
                 return function(*values, **named)
             error = None
         except Exception as raised:
