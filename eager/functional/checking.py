@@ -29,6 +29,7 @@ PYTHON = frozenset(
     "register_hook register_post_accumulate_grad_hook solve split stft storage svd_lowrank symeig tensordot "
     "to_sparse_coo unflatten unique unique_consecutive unravel_index".split()
 )
+VARIOUS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 MANY = 1 << 10  # more arguments than any call has
 INSIDE = re.compile(r"[\w.<>]*<locals>\.\w+\(\)")  # the name of a function that another one has made
 # arguments that are an int or several, in all functions that have them
@@ -212,6 +213,8 @@ def checking(name: str, function: Callable[..., Any], method: bool = False, pyth
     """
     if not (inspect.isfunction(function) or isinstance(cast(Any, function), AskingFunction)):
         return function
+    if method and _takes_nothing(function):
+        return function  # to pass it on would take as long as what it does
     flags = () if python else tuple(each for each in wanted_of(function) if each.kind == "bool" and not each.optional)
 
     python = python or name in PYTHON
@@ -239,6 +242,12 @@ def checking(name: str, function: Callable[..., Any], method: bool = False, pyth
     if home:  # for pickle
         checked.__module__, checked.__qualname__ = home, name.removeprefix(f"{home.rpartition('.')[2]}_")
     return checked
+
+
+def _takes_nothing(function: Callable[..., Any]) -> bool:
+    """Whether a method has no arguments."""
+    code = getattr(function, "__code__", None)
+    return code is not None and code.co_argcount == 1 and not code.co_kwonlyargcount and not code.co_flags & VARIOUS
 
 
 def _renamed(name: str, others: Mapping[str, str], values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from inspect import Parameter
+from types import CodeType
 from typing import Any
 
 from eager.engine.codegen import ABSENT
@@ -24,30 +25,28 @@ def forwarding(function: Callable[..., Any], failed: Failed, flags: Sequence[tup
     if written and all(p.kind is p.KEYWORD_ONLY if p.default is not p.empty else p.kind is p.POSITIONAL_OR_KEYWORD
                        for p in parameters):  # fmt: skip
         return _written(function, parameters, failed)
-    first = min((at for _, at in flags), default=len(parameters))
+    text = f"""
+def call(*values, **named):
+    try:
+        if {_plain(flags, bool(ask))}:
+            return _function(*values, **named)
+        _error = None
+    except Exception as raised:
+        _error = raised
+    try:
+        return _failed(_error, values, named)
+    finally:
+        del _error
+"""
+    return _made(function, text, {"_function": function, "_failed": failed, "_ask": ask})
 
-    @functools.wraps(function)
-    def call(*values: Any, **named: Any) -> Any:
-        try:
-            if not (named and not ask.isdisjoint(named)) and not (
-                flags and (named or len(values) > first) and _doubtful(values, named)
-            ):
-                return function(*values, **named)
-            error = None
-        except Exception as raised:
-            error = raised
-        try:
-            return failed(error, values, named)
-        finally:
-            del error
 
-    def _doubtful(values: tuple[Any, ...], named: dict[str, Any]) -> bool:
-        for name, at in flags:
-            if (values[at] if at < len(values) else named.get(name, True)).__class__ is not bool:
-                return True
-        return False
-
-    return call
+def _plain(flags: Sequence[tuple[str, int]], asks: bool) -> str:
+    """The test that a call is not one to ask about: its flags are bools, and no name is one of those to ask for."""
+    by_name = [f"named.get({name!r}, True).__class__ is bool" for name, _ in flags]
+    named = " and ".join([*by_name, *(["_ask.isdisjoint(named)"] if asks else [])])
+    positions = [f"(len(values) <= {at} or values[{at}].__class__ is bool)" for _, at in flags]
+    return " and ".join([*([f"(not named or {named})"] if named else []), *positions]) or "True"
 
 
 def _written(function: Callable[..., Any], parameters: Sequence[Parameter], failed: Failed) -> Callable[..., Any]:
@@ -84,7 +83,17 @@ def call({", ".join(head)}):
 
     scope = {"_function": function, "_failed": failed, "_given": given, "ABSENT": ABSENT}
     scope |= {f"d_{name}": value for name, value in by_name.items()}
-    exec(compile(text, f"<generated call of {function.__name__}>", "exec"), scope)
+    return _made(function, text, scope)
+
+
+@functools.cache
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<generated call>", "exec")
+
+
+def _made(function: Callable[..., Any], text: str, scope: dict[str, Any]) -> Callable[..., Any]:
+    """The function `call` that `text` defines, in the place of `function`."""
+    exec(_compiled(text), scope)
     call = scope["call"]
     call.__globals__["__name__"] = function.__module__  # whose line a warning is about
     return functools.wraps(function)(call)

@@ -213,7 +213,9 @@ def checkpoint_sequential(
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
     """The numbers of the devices of the tensors among `args`, the CPU apart, and the states of their generators."""
-    found = {t.device.index or 0: t.device for t in flatten(args)[0] if isinstance(t, Tensor) and t.device.type != "cpu"}
+    found = {
+        t.device.index or 0: t.device for t in flatten(args)[0] if isinstance(t, Tensor) and t.device.type != "cpu"
+    }
     return [*found], [generator_of(device).get_state() for device in found.values()]
 
 
