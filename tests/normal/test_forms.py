@@ -270,3 +270,14 @@ def test_random_programs():
 @pytest.mark.deep
 def test_many_random_programs():
     check_programs(range(PROGRAMS, 10_000))
+
+
+@pytest.mark.parametrize(
+    "value", [np.float64(3.0), np.full((1,), 3.0), np.full((1, 1), 3.0), np.eye(3), np.eye(3) * 2 - 1],
+    ids=["number", "one element", "one by one", "diagonal", "diagonal among ones"],
+)  # fmt: skip
+def test_constants(value):
+    value = np.asarray(value)
+    graph = graphc.trace(lambda x: x * torch.tensor(value), torch.ones(value.shape, dtype=torch.float64))
+    form = forms(graph)[graph.outputs[0]]
+    assert len(form.terms) == (2 if value.size == 9 and value[0, 1] else 1), form
