@@ -191,6 +191,10 @@ def _right(given: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, .
     return (given, shape) if fits else ((*shape, 2),)
 
 
+def _turned(x):
+    return x.mT if x.ndim > 1 else x
+
+
 def _padded(s: Steps) -> Any:
     x = s.ranked()
     return F.pad(x, tuple([s.number(-1 if x.shape[-1 - k // 2] > 2 else 0, 3) for k in range(2)]))
@@ -304,8 +308,8 @@ STEPS: dict[str, list[Step]] = {
         lambda s: torch.diag(s.vector()), lambda s: torch.eye(s.square().shape[0], dtype=torch.float64) * 2,
     ],
     "places": [
-        _reshape, _picked, _picked, _one_hot, _cat, _stack, _put, _put, _padded, _halves, lambda s: s.ranked().mT
-        if s.ranked().ndim > 1 else s.ranked(), lambda s: (x := s.ranked())[s.parts(x)],
+        _reshape, _picked, _picked, _one_hot, _cat, _stack, _put, _put, _padded, _halves, lambda s: _turned(s.ranked()),
+        lambda s: (x := s.ranked())[s.parts(x)],
         lambda s: (x := s.array(lambda x: x.ndim > 0 and min(x.shape) > 0)).select(s.dim(x), -1),
         lambda s: (x := s.ranked()).flip(s.dim(x)), lambda s: torch.roll(x := s.ranked(), 1, s.dim(x)),
         lambda s: s.ranked().unsqueeze(0), lambda s: s.array(lambda x: x.ndim > 0 and x.shape[0] > 1).unfold(0, 2, 1),
