@@ -134,7 +134,10 @@ def _out_of_range(node: Node, operands: Sequence[np.ndarray], value: np.ndarray,
     if value.dtype == wide.dtype or not is_inexact(value.dtype) or value.shape != wide.shape:
         return None
     if node.op.pointwise and value.dtype == FLOAT32:
-        lost = ~np.isfinite(value) & (np.abs(wide) < np.finfo(FLOAT32).max / 8)
+        room = np.finfo(FLOAT32).max / 8  # for the pi in sin(pi x)
+        lost = ~np.isfinite(value) & (np.abs(wide) < room)
+        for a in operands:
+            lost &= ~(np.isfinite(a) & (np.abs(a) >= room)) if is_inexact(a.dtype) else True
         return Dispute("kernel", f"{value[lost][0]}, in float64 {wide[lost][0]}") if lost.any() else None
     largest = max((float(np.abs(a).max(initial=0.0)) for a in operands if is_inexact(a.dtype)), default=0.0)
     terms = max((a.size for a in operands), default=1) / max(value.size, 1)

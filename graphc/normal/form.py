@@ -139,6 +139,8 @@ class Algebra:
         others = value != common
         form = number(_exact(common), value.shape)
         if not others.any():
+            if common == 0 and value.dtype.kind == "f" and np.signbit(value).any():
+                raise Unsolved  # to add -0 is not to add +0
             return form
         if value.ndim != 2 or np.count_nonzero(others) > MOST_DIAGONALS * min(value.shape):
             raise Unsolved
@@ -175,6 +177,11 @@ class Algebra:
         if all(form.terms for form in forms) or 0 in total.shape:
             return total
         return collected(total.shape, [*total.terms, _nothing(total.shape)])
+
+    def sub(self, x: Form, y: Form) -> Form:
+        """The difference, broadcast. A zero that is taken away leaves -0 as it is."""
+        y = self.scale(y, -1)
+        return self.add(x, y) if y.terms or not x.terms else self.join(x, y)
 
     def join(self, *forms: Form) -> Form:
         """The same of forms that are zero where another is not."""

@@ -39,7 +39,7 @@ add = op("add", "input other", doc="input + other.", impl="add", rule=pointwise,
          vjp=dict(input=lambda F, g: g, other=lambda F, g: g))  # fmt: skip
 sub = op(
     "sub", "input other", doc="input - other.", impl="subtract", ref="operator.sub", overloads={"sf": "RsubBackward1"},
-    lifting=lambda N, x, y: N.add(x, N.scale(y, -1)),
+    lifting=lambda N, x, y: N.sub(x, y),
     rounding=ARITHMETIC._replace(exact=lambda r, x, y: exact_sum(r, x, -y)),
     lone_term=lambda avals, result, params, is_zero: is_zero(1, -1),
     rule=refusing_bool("Subtraction, the `-` operator, with two bool tensors is not supported. "
