@@ -63,6 +63,9 @@ class _Algebra:
             total[key] = total.get(key, 0.0) + c
         return self._checked(total)
 
+    def sub(self, x: Form, y: Form) -> Form:
+        return self.add(x, self.scale(y, -1))
+
     def scale(self, x: Form, c: Any) -> Form:
         return self._checked({key: c * value for key, value in x.items()})
 
