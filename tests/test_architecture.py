@@ -107,6 +107,7 @@ def imports_of(module: str, source: str, *, is_package: bool = False) -> Iterato
     """Every import in `source`, also `import_module("...")`, with relative names resolved."""
     package = module if is_package else module.rpartition(".")[0]
 
+    calls = "import_module" in source or "__import__" in source  # else expressions import nothing
     todo: list[tuple[ast.AST, bool, bool]] = [(ast.parse(source), False, False)]
     while todo:
         node, in_function, for_types = todo.pop()
@@ -114,7 +115,14 @@ def imports_of(module: str, source: str, *, is_package: bool = False) -> Iterato
             yield Import(module, name, node.lineno, in_function, for_types)  # type: ignore[attr-defined]
         inside = in_function or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         typing = for_types or (isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")
-        todo += [(child, inside, typing) for child in ast.iter_child_nodes(node)]
+        children = ast.iter_child_nodes(node) if calls else _statements_in(node)
+        todo += [(child, inside, typing) for child in children]
+
+
+def _statements_in(node: ast.AST) -> Iterator[ast.AST]:
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        inner = getattr(node, name, ())
+        yield from inner if isinstance(inner, list) else ()
 
 
 def _names(node: ast.AST, package: str) -> list[str]:

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests import quick
 from tests.sharding import models, pipelines
 from tests.sharding.test_pipelining import same
 
-FLAGS = "--xla_force_host_platform_device_count=8"
+FLAGS = f"--xla_force_host_platform_device_count=8 {quick.FLAGS}"
 
 
 @functools.cache
