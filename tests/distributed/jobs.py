@@ -16,6 +16,10 @@ ROOT = Path(__file__).resolve().parents[2]
 def launch(*arguments: str, limit: float = 300.0) -> subprocess.CompletedProcess[str]:
     """What `python -m graphc.launch *arguments` has written, and its exit status."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GRAPHC_CACHE": "0", "JAX_PLATFORMS": "cpu"}
+    if not environment.get("GRAPHC_TEST_XLA"):
+        from tests import quick  # which starts JAX: not in a process of the job
+
+        environment["XLA_FLAGS"] = f"{environment.get('XLA_FLAGS', '')} {quick.FLAGS}".strip()
     command = [sys.executable, "-m", "graphc.launch", *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit)
 
