@@ -24,17 +24,19 @@ SYMMETRIC = {("pinv", "hermitian")}
 BY_QUOTIENT: set[str] = set()
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
 @each_case(ALL)
-def test_rule_foretells_kernel(case: Case, dtype: np.dtype, rng: np.random.Generator):
-    checks.check_rule(case.op, case.arrays(rng, dtype), case.sample.params)
+def test_rule_foretells_kernel(case: Case, rng: np.random.Generator):
+    for dtype in (FLOAT32, FLOAT64):
+        checks.check_rule(case.op, case.arrays(rng, dtype), case.sample.params)
 
 
 @pytest.mark.parametrize("op", POINTWISE, ids=lambda op: op.name)
-@pytest.mark.parametrize("kinds", ["ii", "if", "fi", "bi", "ib"])
-def test_rule_foretells_kernel_after_promotion(op: Op, kinds: str, rng: np.random.Generator):
-    if "f" in kinds and op.rule.infer is integral.infer:
-        pytest.skip("takes no floats")
+def test_rule_foretells_kernel_after_promotion(op: Op, rng: np.random.Generator):
+    for kinds in ("ii", "bi", "ib", *(() if op.rule.infer is integral.infer else ("if", "fi"))):
+        _check_promoted(op, kinds, rng)
+
+
+def _check_promoted(op: Op, kinds: str, rng: np.random.Generator) -> None:
     arrays = [_operand(rng, kind) for kind in kinds[: len(op.args) - op.rule.first]]
     conditions = [rng.random((2, 3)) < 0.5 for _ in range(op.rule.first)]
     try:
@@ -130,10 +132,9 @@ def test_idempotent_at_special_values(op: Op):
     checks.check_idempotent(op, [np.append(SPECIAL, np.nan)], {})
 
 
-@pytest.mark.parametrize("op", [op for op in OPS.values() if not op.structured], ids=lambda op: op.name)
-def test_every_op_has_cases_and_a_reference(op: Op):
-    assert list(cases_of(op))
-    assert callable(reference_of(op))
+def test_every_op_has_cases_and_a_reference():
+    plain = [op for op in OPS.values() if not op.structured]
+    assert [op.name for op in plain if not list(cases_of(op)) or not callable(reference_of(op))] == []
 
 
 @pytest.mark.parametrize("op", [op for op in OPS.values() if op.samples], ids=lambda op: op.name)
