@@ -67,6 +67,10 @@ def traced(
                 raise
             raised, batches = error, shapes.batches(call.signature, tensors)
             continue
+        if numbers and environment.asks_types:  # as has been found meanwhile
+            drawn.put_back()
+            _take_by_value(environment, call, places)
+            return traced(fn, call, places, shapes, path, drawn)
         if raised is not None and numbered and not numbers:
             _take_by_value(first, call, places)
         if raised is not None and batches is not None and not sizes:

@@ -103,3 +103,27 @@ def test_a_profiler_goes_on_and_sees_the_calls():
     finally:
         profile.disable()
     assert len(found._places) > watched  # it is followed as a whole: Python tells of calls to one listener alone
+
+
+def test_what_calls_change_becomes_an_input():
+    library, weight = Library(), torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    config = SimpleNamespace(step=0, kept=torch.zeros(2), rates={"one": 1.0})
+
+    @graphc.compile
+    def step(x: Any) -> Any:
+        config.step += 1
+        config.rates["one"] *= 0.5
+        loss = (library(x * weight) * config.rates["one"] + config.kept).sum()
+        config.kept = x + config.step
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(6):
+        step(X)
+        schedule.step()
+    assert len(step._log) <= 3
+    assert config.step == 6 and config.rates["one"] == 0.5**6 and config.kept.tolist() == [7, 7]

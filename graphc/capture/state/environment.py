@@ -65,14 +65,12 @@ class Environment:
     ):
         walk = Reachability()
         walk.start(fn, kwargs or {}, args)
-        vast = not walk.run(MOST if can_watch() else math.inf)
-        if vast:
-            walk = ExecutedReachability()
+        if not walk.run(MOST if can_watch() else math.inf):
+            walk = ExecutedReachability(lifted or ())
             walk.start(fn, kwargs or {}, args)
             walk.run()
         self._walk = walk
         self.names = walk.names
-        self.asks_types = walk.asks_types or vast
         self._missed: list[int] = []
         self.lifting = Lifting(walk.places, lifted or LiftedPlaces())
         self._found()
@@ -82,6 +80,7 @@ class Environment:
         """Take over what the walk has come to."""
         self.__dict__.pop("holds", None)
         self.impure = list(self._walk.impure)
+        self.asks_types = self._walk.asks_types
         self._caches = self._walk.caches
         self._places = [place for place in self._walk.places if not self.lifting.covers(place)]
         self._guarded = [*(place for place in self._places if place.guarded), *self.lifting.guards]
@@ -132,7 +131,7 @@ class Environment:
 
     def owners(self) -> frozenset[int]:
         """The ids of what holds the places: objects (by themselves or by their namespaces) that are there already."""
-        return frozenset(id(place.owner) for place in self._places)
+        return frozenset(id(place.owner) for place in self._places) | self._walk.met
 
     def broken_places(self) -> list[Place]:
         """The guarded places that have changed."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType, FunctionType
 from typing import Any, final
 
@@ -24,12 +25,21 @@ def can_watch() -> bool:
     return sys.getprofile() is None
 
 
+MUTABLE = (list, dict, set, deque)
+
+
 @final
 class ExecutedReachability(Reachability):
-    """What the functions reach that are called while it is `watching`."""
+    """What the functions reach that are called while it is `watching`; and `known` places, before the first call."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Iterable[tuple[type[Place], Any, Any, Path]] = ()) -> None:
         super().__init__()
+        self._contents: dict[int, Place] = {}  # of containers, before the trace has put its own numbers there
+        for kind, owner, key, path in known:
+            if kind is not Inside:
+                self._place(kind, owner, key, path)
+                if isinstance(owner, MUTABLE):
+                    self._contents[id(owner)] = Inside(owner, "", path)
         self._waiting: dict[CodeType, dict[tuple[int, int], Callable[[], None]]] = {}
         self._entered: set[CodeType] = set()
 
@@ -51,6 +61,8 @@ class ExecutedReachability(Reachability):
             self._waiting.setdefault(code, {}).setdefault((id(fn), id(owner[0]) if owner else 0), follow)
 
     def _place(self, kind: type[Place], owner: Any, key: Any, path: Path, guarded: bool = True) -> Place:
+        if kind is Inside and (content := self._contents.pop(id(owner), None)) is not None:
+            content.path, self._places[id(owner), key, kind] = path, content
         # what is appended to a container is not known before it is, so that its content counts
         return super()._place(kind, owner, key, path, guarded or kind is Inside)
 

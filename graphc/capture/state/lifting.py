@@ -47,9 +47,10 @@ NUMBERS = {float: FLOAT64, int: INT64}
 class LiftedPlaces:
     """The lifted places of one compiled function. `numbers`: whether those with numbers are among them."""
 
-    def __init__(self, numbers: bool = True, known: dict[Any, Any] | None = None):
+    def __init__(self, numbers: bool = True, known: dict[Any, tuple[Any, Path]] | None = None):
         self.numbers = numbers
-        self._known: dict[Any, Any] = {} if known is None else known  # key -> owner, which keeps its id from other use
+        # key -> owner, which keeps its id from other use, and path
+        self._known: dict[Any, tuple[Any, Path]] = {} if known is None else known
         self._by_value: set[Any] = set()
 
     def learn(self, places: Iterable[Place]) -> None:
@@ -57,11 +58,15 @@ class LiftedPlaces:
         for place in places:
             of = outline(place.kept)
             if not isinstance(place, (OutlineKept, Reading)) and can_change(of) and fits(place.read(), of):
-                self._known[_key(place)] = place.owner
+                self._known[_key(place)] = place.owner, place.path
 
     def fix(self, substituted: Lifting) -> None:
         """Let places with numbers be guarded by value from now on: the function cannot be traced without."""
         self._by_value.update(map(_key, substituted.numbers))
+
+    def __iter__(self) -> Iterator[tuple[type[Place], Any, Any, Path]]:
+        """What each place is made of: its class, owner, key and path."""
+        return ((kind, owner, key, path) for (kind, _, key), (owner, path) in self._known.items())
 
     def without_numbers(self) -> LiftedPlaces:
         """The same places but for those with numbers."""

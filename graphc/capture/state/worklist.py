@@ -54,6 +54,11 @@ class Worklist:
         """A value is used in a way that the code does not show: reach whatever is in it."""
 
     @property
+    def met(self) -> frozenset[int]:
+        """The ids of the values that it has looked into, or will: they are there already."""
+        return frozenset(self._escaped)
+
+    @property
     def places(self) -> list[Place]:
         return list(self._places.values())
 
