@@ -29,6 +29,11 @@ def _has_product(x, c, d) -> bool:
     return is_normal(x, number(c) * number(d))
 
 
+def _scales(x, c, d, k) -> bool:
+    # inf * 0 is nan, and inf * (0 + 1) is not
+    return np.broadcast_shapes(x.shape, c.shape) == x.shape and is_normal(x, number(c))
+
+
 def _sum_over_both(F, x, d, k, e, j):
     left = [axis for axis in range(len(x.shape)) if k or axis not in d]  # the axes that the outer sum is over
     both = tuple(sorted({*d, *[left[axis] for axis in e]}))
@@ -74,6 +79,8 @@ def _mean_of_pool(pool: str, rank: int) -> R:
     )  # fmt: skip
 
 
+_SCALED = {"c": Full((), 1.7), "d": (1,), "k": False}
+
 RULES = (
     R("mul_one", EXACT, lambda F, x: x * 1, lambda F, x: x),
     R("div_one", EXACT, lambda F, x: x / 1, lambda F, x: x),
@@ -106,6 +113,10 @@ RULES = (
       example={"d": (1,), "k": False, "e": (0,), "j": False}),
     R("sum_spread", REASSOCIATES, lambda F, a, y, d, k: F.sum(a + y, axis=d, keepdims=k), _sums_apart,
       when=_spread_by_sum, example={"a": Floats((9, 8)), "y": Floats((8,)), "d": (1,), "k": False}),
+    R("sum_scaled", REASSOCIATES, lambda F, x, c, d, k: F.sum(x * c, axis=d, keepdims=k),
+      lambda F, x, c, d, k: F.sum(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
+    R("mean_scaled", REASSOCIATES, lambda F, x, c, d, k: F.mean(x * c, axis=d, keepdims=k),
+      lambda F, x, c, d, k: F.mean(x, axis=d, keepdims=k) * number(c), numbers="c", when=_scales, example=_SCALED),
     *[_mean_of_pool(pool, n) for n, pool in enumerate(("avg_pool1d", "avg_pool2d", "avg_pool3d"), 1)],
     R("add_small", REASSOCIATES, lambda F, a, x, y: (a + x) + y, lambda F, a, x, y: a + (x + y), when=_small_sum,
       example={"a": Floats((8, 8)), "x": Floats((8,)), "y": Floats((8,))}),

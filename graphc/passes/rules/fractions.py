@@ -16,6 +16,8 @@ RULES = (
     R("reciprocal_div", REASSOCIATES, lambda F, x, y: F.reciprocal(x / y), lambda F, x, y: y / x),
     R("div_div", REASSOCIATES, lambda F, x, y, z: x / (y / z), lambda F, x, y, z: x * (z / y)),
     R("reciprocal_by", REASSOCIATES, lambda F, x, y: F.reciprocal(x) / y, lambda F, x, y: F.reciprocal(x * y)),
+    R("square_reciprocal", REASSOCIATES, lambda F, x: F.square(F.reciprocal(x)),
+      lambda F, x: F.reciprocal(F.square(x)), when=floating),
     R("reciprocal_square_div", REASSOCIATES, lambda F, x, y: F.reciprocal(F.square(x / y)),
       lambda F, x, y: F.square(y / x), when=all_floating),
     R("reciprocal_abs_div", REASSOCIATES, lambda F, x, y: F.reciprocal(F.abs(x / y)),

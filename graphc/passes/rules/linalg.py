@@ -9,8 +9,10 @@ import numpy as np
 
 from graphc.ops.dtypes import FLOAT64, INT64, is_inexact
 from graphc.ops.samples import Counted, Floats, Full, Ints, Picks
+from graphc.passes.rules.operands import is_normal
 from graphc.rewrite import EXACT, REASSOCIATES, held_array, number
 from graphc.rewrite import RewriteRule as R
+from graphc.rewrite.cost import WRITE
 
 MANY = 4  # times as many rows as are read
 SCATTERED = 16  # times as many elements as are read one by one
@@ -137,10 +139,25 @@ def _counts(i, c, g) -> bool:
     return column and counts is not None and np.array_equal(counts.reshape(-1), np.arange(counts.size))
 
 
+def _scales(a, b, c, scaled) -> bool:
+    """Whether a product may be scaled instead of an operand; one that a loop computes is scaled on the way."""
+    if a.dtype != b.dtype or c.shape != () or not is_normal(a, number(c)):
+        return False
+    size = math.prod(a.shape[:-1]) * (b.shape[-1] if len(b.shape) > 1 else 1)
+    return not scaled.builder.nodes[scaled.id].op.pointwise or (1 + WRITE) * size <= scaled.aval.size
+
+
 _ONE_HOT = {"i": Ints((6, 1), 40), "c": Counted((40,)), "w": Floats((40, 5)), "t": FLOAT64}
 _ONE_HOT_TURNED = {"i": Ints((6, 1), 40), "c": Counted((40,)), "g": Floats((6, 5)), "t": FLOAT64}
 
 RULES = (
+    # one of the three is the smallest
+    R("matmul_scaled_left", REASSOCIATES, lambda F, a, b, c: (a * c) @ b, lambda F, a, b, c: (a @ b) * number(c),
+      numbers="c", when=lambda a, b, c: _scales(a, b, c, a),
+      example={"a": Floats((9, 4)), "b": Floats((4, 2)), "c": Full((), 1.7)}),
+    R("matmul_scaled_right", REASSOCIATES, lambda F, a, b, c: a @ (b * c), lambda F, a, b, c: (a @ b) * number(c),
+      numbers="c", when=lambda a, b, c: _scales(a, b, c, b),
+      example={"a": Floats((2, 4)), "b": Floats((4, 9)), "c": Full((), 1.7)}),
     # a part of a product from parts of its operands: few enough that the product may be there for others as well
     R("rows_of_product", REASSOCIATES, lambda F, a, b, i, s: F.index(a @ b, i, spec=s),
       lambda F, a, b, i, s: F.index(a, i, spec=s[:1]) @ b, when=_rows_of,
