@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from graphc.ir import Graph, Node
-from graphc.ops import OPS
+from graphc.ops import OPS, Trait
 from graphc.ops.interpret import run_kernel
 from tests.normal.expressions import PRIME, value
 
 _INV, _SOLVE, _DIV, _RECIPROCAL = (OPS[name] for name in ("inv", "solve", "div", "reciprocal"))
+SPLIT = 4096.0
 
 
 def residues(graph: Graph, given: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -33,6 +34,9 @@ def _computed(node: Node, operands: list[np.ndarray]) -> Any:
         return operands[0] * _reciprocal(operands[1])
     if node.op is _RECIPROCAL:
         return _reciprocal(operands[0])
+    if len(operands) == 2 and node.op.traits & Trait.CONTRACTS:  # else more than 128 products add up to over 2^53
+        high, low = (run_kernel(node.op, [part, operands[1]], node.params) for part in np.divmod(operands[0], SPLIT))
+        return np.mod(high, PRIME) * SPLIT + low
     found = np.asarray(run_kernel(node.op, operands, node.params), float)
     if node.inputs:
         assert (found == np.rint(found)).all(), f"{node.op.name} leaves the whole numbers"
