@@ -6,7 +6,6 @@ that are compiled see into the function.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import os
 import re
@@ -128,47 +127,16 @@ class CustomOpDef:
         return f"<CustomOpDef({self._qualname})>"
 
 
-_known: dict[str, dict[str, CustomOpDef]] = {}
+_known: dict[str, dict[str, Any]] = {}
+
+
+def fill(namespace: str, known: dict[str, Any]) -> None:
+    """Let a namespace have what `known` has, or makes when it is asked."""
+    known.update(_known.get(namespace, {}))
+    _known[namespace] = known
+
+
 _unloaded: set[str] = set()  # namespaces of libraries that are compiled for PyTorch
-
-
-@final
-class BuiltInOp:
-    """A function of PyTorch's as the dispatcher has it: `torch.ops.aten.add`, and its overloads, `.Tensor`, `.default`.
-
-    One function stands for all overloads here. They are told apart as the keys of tables that users write.
-    """
-
-    def __init__(self, name: str, fn: Callable[..., Any]):
-        self.__name__, self._fn = name, fn
-        self._overloads: dict[str, BuiltInOp] = {}
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._fn(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> BuiltInOp:
-        if name.startswith("_"):
-            raise AttributeError(f"The underlying op of 'aten.{self.__name__}' has no overload name '{name}'")
-        return self._overloads.setdefault(name, BuiltInOp(f"{self.__name__}.{name}", self._fn))
-
-    def __repr__(self) -> str:
-        return f"<OpOverload(op='aten.{self.__name__}')>"
-
-
-_built_in: dict[str, BuiltInOp] = {}
-_lookups: list[Callable[[str], Callable[..., Any]]] = []
-
-
-def offer(lookup: Callable[[str], Callable[..., Any]]) -> None:
-    """Let `torch.ops.aten` have the functions that `lookup` finds by name; LookupError for others."""
-    _lookups.append(lookup)
-
-
-def _find_built_in(name: str) -> BuiltInOp | None:
-    for lookup in _lookups:
-        with contextlib.suppress(LookupError):
-            return _built_in.setdefault(name, BuiltInOp(name, lookup(name)))
-    return None
 
 
 @final
@@ -176,12 +144,11 @@ class _Namespace:
     def __init__(self, name: str):
         self._name = name
 
-    def __getattr__(self, name: str) -> CustomOpDef | BuiltInOp:
-        known = _known.get(self._name, {}).get(name)
-        found = known if known is not None or self._name != "aten" else _find_built_in(name)
-        if found is None:
-            raise AttributeError(NO_NAMESPACE.format(namespace=self._name, name=name))
-        return found
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return _known[self._name][name]
+        except KeyError:
+            raise AttributeError(NO_NAMESPACE.format(namespace=self._name, name=name)) from None
 
     def __dir__(self) -> list[str]:
         return [*_known.get(self._name, ())]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
-from eager.autograd.custom_ops import offer, ops
+from eager.autograd.custom_ops import fill, ops
 from eager.core.tensor import Tensor
 from eager.nn import functional
 from eager.surface.public import named
@@ -13,15 +13,41 @@ from eager.surface.public import named
 __all__ = ["ops"]
 
 
-def _built_in(name: str) -> Callable[..., Any]:
-    """The function, method or function of layers of this name. LookupError if there is none."""
-    try:
-        return named(name)
-    except LookupError:
-        found = getattr(Tensor, name, None) or getattr(functional, name, None)
-        if not callable(found):
-            raise
-        return found
+@final
+class BuiltInOp:
+    """A function of PyTorch's as the dispatcher has it: `torch.ops.aten.add`, and its overloads, `.Tensor`, `.default`.
+
+    One function stands for all overloads here. They are told apart as the keys of tables that users write.
+    """
+
+    def __init__(self, name: str, fn: Callable[..., Any]):
+        self.__name__, self._fn = name, fn
+        self._overloads: dict[str, BuiltInOp] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._fn(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> BuiltInOp:
+        if name.startswith("_"):
+            raise AttributeError(f"The underlying op of 'aten.{self.__name__}' has no overload name '{name}'")
+        return self._overloads.setdefault(name, BuiltInOp(f"{self.__name__}.{name}", self._fn))
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='aten.{self.__name__}')>"
 
 
-offer(_built_in)
+@final
+class _BuiltIns(dict[str, Any]):
+    """By name, made when they are asked for: functions, else methods, else functions of layers."""
+
+    def __missing__(self, name: str) -> BuiltInOp:
+        try:
+            found = named(name)
+        except LookupError:
+            found = getattr(Tensor, name, None) or getattr(functional, name, None)
+            if not callable(found):
+                raise KeyError(name) from None
+        return self.setdefault(name, BuiltInOp(name, found))
+
+
+fill("aten", _BuiltIns())
