@@ -5,12 +5,16 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from eager.accelerator import current_accelerator
+from eager.core.devices import device
 from eager.core.missing import explain
 from eager.core.overriding import DisableTorchFunction, DisableTorchFunctionSubclass, local
 from eager.core.overriding import disabled as _disabled_torch_function_impl  # noqa: F401
+from eager.core.state import storage_of
 from eager.core.tensor import Tensor
 from eager.nn.conversion import parse_to
 from eager.rng.generator import Generator
+from eager.surface.runtime import get_default_device
 
 __all__ = [
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Generator",
@@ -50,6 +54,61 @@ class DispatchKeySet:
 
     def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
         return DispatchKeySet(*self.keys, *other.keys)
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether modes are asked for their `__torch_function__`."""
+    return bool(local.modes)
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of the kind of device that users may add to PyTorch."""
+    return "privateuseone"
+
+
+def _get_accelerator() -> Any:
+    """The kind of the accelerator, as a device; the CPU without one."""
+    return current_accelerator(check_available=True) or device("cpu")
+
+
+def _get_default_device() -> str:
+    """The kind of the device on which tensors are made."""
+    return get_default_device().type
+
+
+def _is_alias_of(data: Tensor, other: Tensor) -> bool:
+    """Whether two tensors share memory."""
+    return storage_of(data._array()) is storage_of(other._array())
+
+
+def _set_nothing(value: Any = None) -> Any:
+    """`value`: a switch of PyTorch's compilers, which are not here."""
+    return value
+
+
+def _never() -> bool:
+    """False: a question about PyTorch's compilers, which are not here."""
+    return False
+
+
+_jit_set_profiling_executor = _jit_set_profiling_mode = _jit_set_nvfuser_enabled = _jit_set_texpr_fuser_enabled = (
+    _jit_set_nvfuser_guard_mode
+) = _jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _set_math_sdp_allow_fp16_bf16_reduction = (
+    _set_nothing
+)
+_jit_can_fuse_on_cpu = _jit_can_fuse_on_gpu = _never
+
+
+class Graph:
+    """Graphs in TorchScript. There are none: for `isinstance`, as the next."""
+
+
+class Value:
+    """Values in TorchScript."""
+
+
+class TensorType:
+    """The type of tensors in TorchScript."""
 
 
 class PyTorchFileReader:

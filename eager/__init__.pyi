@@ -8,8 +8,8 @@ when it is first asked for.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, random as random, return_types as return_types, serialization as serialization, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
-from eager._C import PyTorchFileReader as PyTorchFileReader
+from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, futures as futures, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, quasirandom as quasirandom, random as random, return_types as return_types, serialization as serialization, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
+from eager._C import PyTorchFileReader as PyTorchFileReader, TensorType as TensorType
 from eager.amp.autocast_mode import autocast as autocast
 from eager.amp.grad_scaler import GradScaler as GradScaler
 from eager.autograd.custom_ops import Operations
@@ -22,6 +22,7 @@ from eager.core.limits import finfo as finfo, iinfo as iinfo
 from eager.core.overriding import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from eager.core.parameter import Parameter as Parameter
 from eager.core.tensor import Tensor as Tensor
+from eager.functional.symbolic import SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt
 from eager.rng.generator import Generator as Generator
 from eager.storage import TypedStorage as TypedStorage, UntypedStorage as UntypedStorage
 from eager.surface.errors import AcceleratorError as AcceleratorError, OutOfMemoryError as OutOfMemoryError
@@ -396,6 +397,7 @@ cfloat: dtype
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of matrices in the cheapest order. As `torch.chain_matmul`."""
 
+chalf: dtype
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """The channels of (N, C, *), dealt out from `groups` groups. As `torch.nn.functional.channel_shuffle`."""
 
@@ -474,6 +476,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from their parts. As `torch.complex`. RuntimeError unless both have one floating dtype."""
 
 complex128: dtype
+complex32: dtype
 complex64: dtype
 def concat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along `dim`, in their promoted dtype. As `torch.cat`.
@@ -1063,9 +1066,16 @@ def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, run
     """As `torch.instance_norm`; see `nn.functional.instance_norm`."""
 
 int: dtype
+int1: dtype
 int16: dtype
+int2: dtype
+int3: dtype
 int32: dtype
+int4: dtype
+int5: dtype
+int6: dtype
 int64: dtype
+int7: dtype
 int8: dtype
 def integer_pow(input: Tensor | Number | _complex, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """input to the power of a whole number."""
@@ -1604,12 +1614,17 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False)
     IndexError for an index out of range or another number of elements, RuntimeError for other dtypes.
     """
 
+qint32: dtype
+qint8: dtype
 def qr(input: Tensor, some: _bool = True, *, out: Tensor | None = None) -> return_types.qr:
     """(Q, R), reduced with `some`. As `torch.qr`."""
 
 def quantile(input: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
     """The `q`-quantiles along `dim`, of all elements if None; a vector `q` is the first dim of the result. As `torch.quantile`."""
 
+quint2x4: dtype
+quint4x2: dtype
+quint8: dtype
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each angle times 57.2958. RuntimeError for complex numbers. As `torch.rad2deg`."""
 
@@ -2201,9 +2216,16 @@ def trunc_(input: Tensor) -> Tensor:
 def typename(value: Tensor | Number | _complex) -> str:
     """The type of `value` as PyTorch's messages name it: "torch.FloatTensor", "str", "package.Class"."""
 
+uint1: dtype
 uint16: dtype
+uint2: dtype
+uint3: dtype
 uint32: dtype
+uint4: dtype
+uint5: dtype
+uint6: dtype
 uint64: dtype
+uint7: dtype
 uint8: dtype
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """The slices along `dim`, without it. As `torch.unbind`."""

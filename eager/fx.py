@@ -51,4 +51,5 @@ def symbolic_trace(root: Any, *unused: Any, **unused_settings: Any) -> NoReturn:
     raise NotImplementedError(NO_FX)
 
 
+__path__: list[str] = []  # in PyTorch it has modules: `core/elsewhere.txt`
 explain(__name__)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from eager.compiling.compiled import compile
+from eager.compiling.typed import is_a
+from eager.core.futures import Future
 from eager.nn.module import Module
 
 __all__ = [
-    "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore", "interface",
-    "is_scripting", "is_tracing", "load", "onednn_fusion_enabled", "optimize_for_inference", "save", "script",
-    "script_if_tracing", "trace", "unused", "wait",
+    "Attribute", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export",
+    "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load",
+    "onednn_fusion_enabled", "optimize_for_inference", "save", "script", "script_if_tracing", "trace", "trace_module",
+    "unused", "wait",
 ]  # fmt: skip
 
 DEPRECATED = "`torch.jit.{}` is deprecated. Please switch to `torch.compile` or `torch.export`."
@@ -49,6 +52,33 @@ def trace(func: Any, example_inputs: Any = None, *unused: Any, example_kwarg_inp
     return compiled
 
 
+def trace_module(mod: Module, inputs: dict[str, Any], *unused: Any, **unused_settings: Any) -> Any:
+    """The module, with the methods that `inputs` has inputs of as `trace` gives them; warns."""
+    for name, given in inputs.items():
+        setattr(mod, name, trace(getattr(mod, name), given))
+    return mod
+
+
+class TracerWarning(Warning):
+    """PyTorch's tracer warns of what it leaves constant. Nothing is left so here."""
+
+
+class Error(Exception):
+    """What PyTorch raises while a program in TorchScript runs."""
+
+
+class Attribute(NamedTuple):
+    """A value and its type, for TorchScript."""
+
+    value: Any
+    type: Any
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Whether `obj` is of a type, with the types of what it holds: `List[int]`, `Dict[str, torch.Tensor]`."""
+    return is_a(obj, target_type)
+
+
 def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
     """`fn`: only what is called is captured."""
     return fn
@@ -83,23 +113,14 @@ def freeze(mod: Any, *unused: Any, **unused_settings: Any) -> Any:
 optimize_for_inference = freeze
 
 
-class Future:
-    """The result of `fork`, which is there already."""
-
-    def __init__(self, result: Any):
-        self._result = result
-
-    def wait(self) -> Any:
-        """The result."""
-        return self._result
-
-
-def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
     """Call `func` at once."""
-    return Future(func(*args, **kwargs))
+    future: Future[Any] = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
 
 
-def wait(future: Future) -> Any:
+def wait(future: Future[Any]) -> Any:
     """The result of `fork`."""
     return future.wait()
 

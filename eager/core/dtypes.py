@@ -23,13 +23,16 @@ class dtype(metaclass=Shown):
     is_signed: builtins.bool
     itemsize: builtins.int
 
-    def __init__(self, name: str, numpy: np.dtype | None, itemsize: builtins.int = 2):
+    def __init__(
+        self, name: str, numpy: np.dtype | None, itemsize: builtins.int = 2, kind: str = "f",
+        signed: builtins.bool = True,
+    ):  # fmt: skip
         self.name = name
         self._numpy = numpy  # None: an extension of NumPy's, whose package is imported when it is first needed
-        kind = "f" if numpy is None else numpy.kind
+        kind = kind if numpy is None else numpy.kind
         self.is_floating_point = kind == "f"
         self.is_complex = kind == "c"
-        self.is_signed = kind in "fci" and not name.startswith("float8_e8")  # powers of 2
+        self.is_signed = kind in "fci" and signed
         self.itemsize = itemsize if numpy is None else numpy.itemsize
 
     @property
@@ -86,7 +89,13 @@ float8_e4m3fn = dtype("float8_e4m3fn", None, 1)
 float8_e4m3fnuz = dtype("float8_e4m3fnuz", None, 1)
 float8_e5m2 = dtype("float8_e5m2", None, 1)
 float8_e5m2fnuz = dtype("float8_e5m2fnuz", None, 1)
-float8_e8m0fnu = dtype("float8_e8m0fnu", None, 1)
+float8_e8m0fnu = dtype("float8_e8m0fnu", None, 1, signed=False)  # powers of 2
+# Without tensors: libraries have tables of them, and ask whether a tensor is of one.
+complex32 = chalf = dtype("complex32", None, 4, "c")
+quint8, qint8, qint32 = dtype("quint8", None, 1, "u"), dtype("qint8", None, 1, "i"), dtype("qint32", None, 4, "i")
+quint4x2, quint2x4 = dtype("quint4x2", None, 1, "u"), dtype("quint2x4", None, 1, "u")
+uint1, uint2, uint3, uint4, uint5, uint6, uint7 = (dtype(f"uint{bits}", None, 1, "u") for bits in range(1, 8))
+int1, int2, int3, int4, int5, int6, int7 = (dtype(f"int{bits}", None, 1, "i") for bits in range(1, 8))
 
 
 class _ByNumpy(dict[np.dtype, dtype]):

@@ -25,7 +25,8 @@ def _path(root: str, module: str) -> str:
     return root if module == "." else f"{root}.{module}"
 
 
-def _rows() -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+def rows() -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """(module here, name), (module of PyTorch, name) of the table."""
     for line in HOMES:
         here, _, rest = line.partition(" > ")
         there, _, names = rest.partition(": ")
@@ -35,12 +36,12 @@ def _rows() -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
 
 @cache
 def _theirs() -> dict[tuple[str, str], tuple[str, str]]:
-    return dict(_rows())
+    return dict(rows())
 
 
 @cache
 def _ours() -> dict[tuple[str, str], tuple[str, str]]:
-    return {there: here for here, there in _rows()}
+    return {there: here for here, there in rows()}
 
 
 def is_ours(module: Any) -> bool:
@@ -53,7 +54,7 @@ def pytorch_name(value: Any) -> tuple[str, str]:
     module, name = value.__module__, value.__qualname__
     if not isinstance(value, type):
         for place in PUBLIC:
-            if getattr(_module(place), name, None) == value:
+            if getattr(opened(place), name, None) == value:
                 return _path(THEIRS, place), name
     return _theirs().get((module, name), (THEIRS + module.removeprefix(OURS), name))
 
@@ -62,12 +63,12 @@ def found(module: str, name: str) -> Any:
     """What stands here for `name` in a module of PyTorch. Raises AttributeError if nothing does."""
     if (module, name) in _METHODS_OF:
         place = _METHODS_OF[module, name]
-        return _module(".") if place == "." else getattr(_module("."), place)
+        return opened(".") if place == "." else getattr(opened("."), place)
     module, name = _ours().get((module, name), (module, name))
     path = module.removeprefix(THEIRS).removeprefix(OURS).removeprefix(".") or "."
     for place in (path, *(PUBLIC if path.startswith("_C") else ())):
         try:
-            value: Any = _module(place)
+            value: Any = opened(place)
             for part in name.split("."):
                 value = getattr(value, part)
         except (ImportError, AttributeError):
@@ -76,5 +77,6 @@ def found(module: str, name: str) -> Any:
     raise AttributeError(NOT_FOUND.format(name=name, module=module))
 
 
-def _module(place: str) -> Any:
+def opened(place: str) -> Any:
+    """The module `place` of this package; "." is the top."""
     return importlib.import_module(_path(OURS, place))

@@ -7,8 +7,10 @@ import re
 import sys
 from collections.abc import Collection
 from functools import cache
+from importlib.machinery import ModuleSpec
 from typing import Any, final
 
+from eager.core import elsewhere
 from graphc.lazy import listing
 
 FILE = os.path.join(os.path.dirname(__file__), "pytorch_names.txt")  # PyTorch's public names by place, without modules
@@ -91,6 +93,10 @@ def explain(module: str, also: Collection[str] = ()) -> None:
                 return known(name)
             except AttributeError:
                 pass
+        try:
+            return elsewhere.value(module.partition(".")[2], name)
+        except AttributeError:
+            pass
         more = "" if name.startswith("__") else about(module, name)
         text = f"module '{module}' has no attribute '{name}'{'.' if more else ''}{more}"
         if "Did you mean" in more:
@@ -122,11 +128,14 @@ class Finder:
     The error has no `name`: with one, `from eager import ...` would drop it, and say only that there is no such name.
     """
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
-        """Raise ModuleNotFoundError for a name of this package of which there is something to say."""
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """A module that is only PyTorch's, or ModuleNotFoundError if there is something to say of the name."""
+        if fullname.startswith(f"{ROOT}.") and (made := elsewhere.find(fullname)) is not None:
+            return made
         module, _, name = fullname.rpartition(".")
         if fullname.startswith(f"{ROOT}.") and not name.startswith("__") and (more := about(module, name)):
             raise ModuleNotFoundError(f"No module named '{fullname}', and no name '{name}' in '{module}'.{more}")
+        return None
 
 
 def install() -> None:

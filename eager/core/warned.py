@@ -18,8 +18,8 @@ def warn(text: str, kind: type[Warning] = UserWarning) -> None:
     warnings.warn(text, kind, stacklevel=level)
 
 
-def warn_once(text: str) -> None:
-    """Give a UserWarning, as `warn`. Nothing happens the second time."""
-    if text not in _given or always[0]:
-        _given.add(text)
+def warn_once(text: str, kind: str = "") -> None:
+    """Give a UserWarning, as `warn`. Nothing happens the second time for the same text, or for a kind of texts."""
+    if (kind or text) not in _given or always[0]:
+        _given.add(kind or text)
         warn(text)

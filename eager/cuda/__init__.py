@@ -61,6 +61,25 @@ def ipc_collect() -> None:
     """Does nothing: JAX keeps the memory that it has."""
 
 
+def reset_max_memory_allocated(device: Any = None) -> None:
+    """`reset_peak_memory_stats`, by its older name."""
+    reset_peak_memory_stats(device)
+
+
+def is_current_stream_capturing() -> bool:
+    """False: `graphc.compile` makes one program of a function, and nothing is captured for it on the device."""
+    return False
+
+
+def _lazy_call(callable: Any, **unused: Any) -> None:
+    """Call at once if there is a GPU."""
+    if is_available():
+        callable()
+
+
+_initialized = False  # nothing is prepared: JAX opens a device when it is first used
+
+
 def _refuse(cls: type, message: str = "Tried to instantiate dummy base class {}") -> NoReturn:
     raise RuntimeError(message.format(cls.__name__))
 

@@ -18,6 +18,7 @@ from eager.core.dtypes import type_name
 from eager.core.overriding import AskingFunction, handled, local, overloaded, public_of
 from eager.core.tensor import Tensor
 from eager.functional.forwarding import forwarding
+from eager.functional.older import newer_call
 from eager.functional.parsing import parsing_error, signatures
 
 WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
@@ -171,6 +172,8 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
     try:
         if local.classes and (found := overloaded((*values, *named.values()))):
             return handled(public_of[0](name, function, method), found, values, named)
+        if isinstance(error, TypeError) and (call := newer_call(name, values, named, method)) is not None:
+            return function(*call[0], **call[1])
         said = isinstance(error, TypeError) and SAID.match(str(error)) is not None
         if (wrong := wrong_argument(name, function, values, named, method, python, said)) is not None:
             raise wrong from None

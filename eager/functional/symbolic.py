@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from graphc.ops.dims import Dim
+
 
 def sym_int(a: Any) -> int:
     """`a` without its fraction. As `torch.sym_int`."""
@@ -49,3 +51,30 @@ def sym_sum(args: Iterable[Any]) -> Any:
 def sym_sqrt(a: Any) -> float:
     """The square root. As `torch.sym_sqrt`."""
     return math.sqrt(a)
+
+
+class _Sizes(type):
+    """The class of the classes of numbers under a trace."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return cls is SymInt and type(instance) is Dim
+
+
+class SymInt(metaclass=_Sizes):
+    """The sizes of a trace for any size, which are `graphc`'s Dims. For `isinstance`. As `torch.SymInt`."""
+
+
+class SymFloat(metaclass=_Sizes):
+    """There are none. For `isinstance`, as `torch.SymFloat`."""
+
+
+class SymBool(metaclass=_Sizes):
+    """There are none. For `isinstance`, as `torch.SymBool`."""
+
+
+def statically_known_true(x: Any) -> bool:
+    """Whether a condition holds: sizes are known here. As `torch.fx.experimental.symbolic_shapes` has it."""
+    return bool(x)
+
+
+guard_or_false = guard_or_true = statically_known_true

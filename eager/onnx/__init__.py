@@ -5,6 +5,7 @@ What libraries register for the exporter when they are imported is accepted, and
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -46,6 +47,18 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
 def parse_args(*descriptors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that keeps the function. As `torch.onnx.symbolic_helper.parse_args`."""
     return lambda fn: fn
+
+
+class TrainingMode(enum.Enum):
+    """What the exporter does with layers like dropout, in PyTorch."""
+
+    EVAL, PRESERVE, TRAINING = range(3)
+
+
+class OperatorExportTypes(enum.Enum):
+    """How the exporter writes operations, in PyTorch."""
+
+    ONNX, ONNX_ATEN, ONNX_ATEN_FALLBACK, ONNX_FALLTHROUGH = range(4)
 
 
 explain(__name__)

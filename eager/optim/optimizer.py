@@ -11,16 +11,19 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
+from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar, overload
 
 from eager.core.grad_mode import enable_grad, no_grad
 from eager.core.interpreter import current_interpreter, on_arrays
+from eager.core.missing import explain
 from eager.core.sparse import hooks, is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.nn.hooks import HookTable, RemovableHandle
 from eager.nn.module import clear_gradient, typename
 from eager.optim.checks import CHECKS
+from eager.optim.compatibility import required
 from eager.optim.state import Parts, Remembered, StateInUse, fitted, parts
 from graphc.ops.dtypes import FLOAT32
 
@@ -48,7 +51,7 @@ class Optimizer:
     _takes_sparse = False  # whether gradients may be sparse
     _sparse_remedy = ""  # what PyTorch's error says then
     _opt_called = False  # whether a step has been made: learning rate schedules ask for it
-    _tables: dict[str, HookTable]
+    _tables: Mapping[str, HookTable] = MappingProxyType({})  # of those that do not call `__init__`, as wrappers do
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -121,6 +124,8 @@ class Optimizer:
         if any(id(p) in ids for group in self.param_groups for p in group["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
         missing = {name: value for name, value in self.defaults.items() if name not in param_group}
+        if (name := next((name for name, value in missing.items() if value is required), None)) is not None:
+            raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
         self.param_groups.append({**param_group, "params": params, **named, **missing})
 
     def _update(self, group: Group) -> None:
@@ -210,11 +215,14 @@ class Optimizer:
         self.__dict__.update(state)
         self.__dict__.setdefault("_tables", {})
 
+    def _patch_step_function(self) -> None:
+        """Does nothing: hooks on steps need no preparation. Optimizers of libraries call it."""
+
     def _hooks(self, kind: str) -> list[Callable[..., Any]]:
         return list(self._tables.get(kind, {}).values())
 
     def _register(self, kind: str, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        return self._tables.setdefault(kind, HookTable()).register(hook, prepend)
+        return self.__dict__.setdefault("_tables", {}).setdefault(kind, HookTable()).register(hook, prepend)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; what it returns, if not None, replaces the two."""
@@ -315,3 +323,6 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         return step(self, *arguments, **keywords)
 
     return wrapped
+
+
+explain(__name__)

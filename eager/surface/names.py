@@ -45,7 +45,7 @@ BOTH = {
 }
 # torch.<name>(...) only
 FUNCTIONS = {
-    "_C": "DisableTorchFunctionSubclass PyTorchFileReader",
+    "_C": "DisableTorchFunctionSubclass PyTorchFileReader TensorType",
     "jit": "ScriptFunction ScriptModule",
     "_higher_order_ops.cond": "cond",
     "_higher_order_ops.while_loop": "while_loop",
@@ -65,6 +65,23 @@ FUNCTIONS = {
     "functional.grids": "block_diag cartesian_prod combinations meshgrid tril_indices triu_indices vander",
     "functional.complexes": "complex imag polar real view_as_complex view_as_real",
     "functional.counting": "bucketize searchsorted",
+    "surface.foreach": "_foreach_abs _foreach_abs_ _foreach_acos _foreach_acos_ _foreach_add _foreach_add_ "
+    "_foreach_addcdiv _foreach_addcdiv_ _foreach_addcmul _foreach_addcmul_ _foreach_asin _foreach_asin_ _foreach_atan "
+    "_foreach_atan_ _foreach_ceil _foreach_ceil_ _foreach_clamp_max _foreach_clamp_max_ "
+    "_foreach_clamp_min _foreach_clamp_min_ _foreach_clone _foreach_copy_ _foreach_cos _foreach_cos_ "
+    "_foreach_cosh _foreach_cosh_ _foreach_div _foreach_div_ _foreach_erf _foreach_erf_ _foreach_erfc "
+    "_foreach_erfc_ _foreach_exp _foreach_exp_ _foreach_expm1 _foreach_expm1_ _foreach_floor "
+    "_foreach_floor_ _foreach_frac _foreach_frac_ _foreach_lerp _foreach_lerp_ _foreach_lgamma "
+    "_foreach_lgamma_ _foreach_log _foreach_log10 _foreach_log10_ _foreach_log1p _foreach_log1p_ "
+    "_foreach_log2 _foreach_log2_ _foreach_log_ _foreach_max _foreach_maximum _foreach_maximum_ "
+    "_foreach_minimum _foreach_minimum_ _foreach_mm _foreach_mul _foreach_mul_ _foreach_neg _foreach_neg_ "
+    "_foreach_norm _foreach_pow _foreach_pow_ _foreach_powsum _foreach_reciprocal _foreach_reciprocal_ "
+    "_foreach_round _foreach_round_ _foreach_rsqrt _foreach_rsqrt_ _foreach_sigmoid _foreach_sigmoid_ "
+    "_foreach_sign _foreach_sign_ _foreach_sin _foreach_sin_ _foreach_sinh _foreach_sinh_ _foreach_sqrt "
+    "_foreach_sqrt_ _foreach_sub _foreach_sub_ _foreach_tan _foreach_tan_ _foreach_tanh _foreach_tanh_ "
+    "_foreach_trunc _foreach_trunc_ _foreach_zero_",
+    "functional.asserting": "_assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all "
+    "_check_tensor_all_with _check_type _check_value _check_with",
     "functional.histograms": "histogramdd",
     "functional.elementwise": "isin polygamma",
     "functional.calculus": "cumulative_trapezoid gradient trapezoid trapz=trapezoid",
@@ -85,7 +102,7 @@ FUNCTIONS = {
     "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink pairwise_distance pdist "
     "pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ selu_ threshold_",
     "functional.regions": "unravel_index",
-    "functional.symbolic": "sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
+    "functional.symbolic": "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
     "surface.placement": "get_device",
     "nn.module": "typename",
     "linalg.lowrank": "lobpcg pca_lowrank svd_lowrank",
@@ -229,7 +246,9 @@ MISSING_METHODS = (
     "to_padded_tensor volatile "
 )
 SUBMODULES = frozenset(
-    "_C __config__ _dynamo _higher_order_ops _tensor_str accelerator amp autograd backends compiler cpu cuda "
-    "distributed distributions fft func fx hub jit library linalg masked mps multiprocessing nn onnx optim overrides "
-    "profiler random return_types serialization signal sparse special testing types utils version xpu".split()
+    "_C __config__ _dynamo _higher_order_ops _tensor_str _utils accelerator amp autograd backends compiler "
+    "cpu cuda distributed distributions fft func futures fx hub jit library linalg masked mps multiprocessing "
+    "nn onnx optim overrides profiler quasirandom random return_types serialization signal sparse special "
+    "testing types utils version xpu"
+    .split()
 )  # fmt: skip

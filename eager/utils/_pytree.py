@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from eager.core import pytree
+from eager.core.missing import explain
 from eager.core.pytree import (
     DICTS,
     LEAF,
@@ -318,3 +319,6 @@ def register_constant(cls: type) -> None:
 
 
 STANDARD_DICT_TYPES = frozenset(DICTS)
+
+
+explain(__name__)

@@ -1,37 +1,33 @@
 """Modules of PyTorch that libraries import names from at their top, and use later if at all: each name is a class.
 
 The class is for `isinstance` and as a base class; to make an instance is NotImplementedError. Without them a library
-that can also run on many machines could not be imported by those who run it on one.
+that can also run on many machines could not be imported by those who run it on one. A question, such as `is_available`,
+is answered with no.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.abc import Loader
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, final
 
-MODULES = {  # package -> the modules of it
-    "": "ao",
-    "ao": "nn quantization",
-    "ao.nn": "intrinsic quantized",
-    "ao.quantization": "qconfig quantize_fx",
-    "distributed": "algorithms optim",
-    "distributed.algorithms": "_checkpoint ddp_comm_hooks join model_averaging",
-    "distributed.algorithms._checkpoint": "checkpoint_wrapper",
-    "distributed.algorithms.model_averaging": "averagers",
-    "distributed.checkpoint": "_consolidate_hf_safetensors default_planner filesystem format_utils hf_storage metadata "
-    "optimizer planner state_dict_loader",
-    "fx": "graph_module",
-    "onnx": "operators symbolic_opset9 symbolic_opset10 symbolic_opset11 symbolic_opset12 symbolic_opset13 utils",
-    "distributed.fsdp": "api fully_sharded_data_parallel sharded_grad_scaler wrap",
-}
+FILE = Path(__file__).parent / "pytorch_modules.txt"
 REFUSED = "torch.{}.{} is a placeholder, which libraries can import: what it does in PyTorch is not here."
 
 
+@cache
+def modules() -> dict[str, list[str]]:
+    """Package of PyTorch -> its modules. `python -m tests.samples.names` writes them."""
+    lines = [line.partition(":") for line in FILE.read_text(encoding="utf-8").splitlines()]
+    return {package: names.split() for package, _, names in lines}
+
+
 def known(path: str) -> bool:
-    """Whether "distributed.optim" is one of them."""
+    """Whether "distributed.optim" is a module of PyTorch."""
     package, _, name = path.rpartition(".")
-    return name in MODULES.get(package, "").split()
+    return name in modules().get(package, ())
 
 
 @final
@@ -42,16 +38,35 @@ class Placeholders(Loader):
         self._path = path
 
     def exec_module(self, module: ModuleType) -> None:
-        def __getattr__(name: str) -> Any:
-            if name.startswith("__"):
-                raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
-            vars(module)[name] = made = _placeholder(self._path, name)
-            return made
-
-        vars(module)["__getattr__"] = __getattr__
+        fill(module, self._path)
 
 
-def _placeholder(path: str, name: str) -> type:
+def fill(module: ModuleType, path: str) -> None:
+    """Let the names that a module has not be placeholders. path: what it is in PyTorch, "distributed.optim"."""
+    known = vars(module).get("__getattr__")
+
+    def __getattr__(name: str) -> Any:
+        if known is not None:
+            try:
+                return known(name)
+            except AttributeError:
+                pass
+        if name.startswith("__"):
+            raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
+        vars(module)[name] = made = _placeholder(path, name)
+        return made
+
+    vars(module)["__getattr__"] = __getattr__
+
+
+def _no(*unused: Any, **unused_settings: Any) -> bool:
+    """False: nothing is available of what is not here."""
+    return False
+
+
+def _placeholder(path: str, name: str) -> Any:
+    if name.startswith("is_"):
+        return _no
     text = REFUSED.format(path, name)
 
     def refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:

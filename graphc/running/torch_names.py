@@ -14,36 +14,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, final
 
+from eager.core import elsewhere
 from graphc.running import placeholders
 
 NAME, ENGINE = "torch", "eager"
 CHILDREN = Path(__file__).resolve().parent / "children"  # has a package `torch` that calls torch_names()
-
-# Modules of PyTorch that are files of their own only there: package -> their names. What they have, the package
-# `_OWNER` of it has here.
-_ELSEWHERE = {
-    "nn.modules": "activation adaptive batchnorm channelshuffle conv container distance dropout flatten fold "
-    "instancenorm linear loss normalization padding pixelshuffle pooling rnn sparse upsampling",
-    "nn": "common_types",
-    "optim": "adamw sparse_adam",
-    "autograd": "grad_mode variable",
-    "distributed": "_composable",
-    "distributed._composable": "fsdp",
-    "distributed.tensor": "placement_types",
-    "onnx": "symbolic_helper",
-    "jit": "annotations",
-    "utils.data": "_utils",
-    "utils.data._utils": "collate worker",
-    "_dynamo": "utils",
-    "": "_custom_ops _tensor",
-}
-_OWNER = {
-    "nn.modules": "nn",
-    "autograd": "",
-    "distributed._composable": "distributed.fsdp",
-    "utils.data._utils": "utils.data",
-    "distributed.tensor": "distributed.tensor.placements",
-}
 
 
 def torch_names() -> TorchNames:
@@ -72,6 +47,7 @@ class TorchNames:
         if self._finder is not None:
             self._aside = _take_out()
             sys.meta_path.insert(0, self._finder)
+            importlib.import_module(ENGINE).__name__ = NAME  # libraries ask
             # multiprocessing gives the path to processes that it spawns; the first entry is the script's folder
             sys.path.insert(1, str(CHILDREN))
 
@@ -79,6 +55,7 @@ class TorchNames:
         """Let `torch` mean what it did before. A second call changes nothing."""
         if self._finder is not None:
             sys.meta_path.remove(self._finder)
+            importlib.import_module(ENGINE).__name__ = ENGINE
             sys.path.remove(str(CHILDREN))
             _forget_placeholders(_take_out())
             sys.modules.update(self._aside)
@@ -99,7 +76,7 @@ def _take_out() -> dict[str, ModuleType]:
 def _forget_placeholders(taken: Mapping[str, ModuleType]) -> None:
     """Remove from eager what it has only while `torch` means `eager`. taken: the modules of that name."""
     for name, module in taken.items():
-        if isinstance(module.__loader__, placeholders.Placeholders):
+        if isinstance(module.__loader__, (placeholders.Placeholders, elsewhere.Elsewhere)):
             here = ENGINE + name.removeprefix(NAME)
             package, _, own = here.rpartition(".")
             sys.modules.pop(here, None)
@@ -114,24 +91,20 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        top, dot, rest = fullname.partition(".")
-        package, _, name = rest.rpartition(".")
-        # `from torch.nn import modules` asks for eager.nn.modules: the package's own name is that of eager
-        if top == ENGINE and (not placeholders.known(rest) or PathFinder.find_spec(fullname, path) is not None):
-            return None
+        top, _, rest = fullname.partition(".")
         if top not in (NAME, ENGINE):
             return None
-        if name in _ELSEWHERE.get(package, "").split():
-            owner = _OWNER.get(package, package)
-            return ModuleSpec(fullname, _View(f"{ENGINE}.{owner}" if owner else ENGINE), is_package=rest in _ELSEWHERE)
-        if placeholders.known(rest) and top == ENGINE:
-            return ModuleSpec(fullname, _Same(f"{NAME}.{rest}"), is_package=rest in placeholders.MODULES)
-        if placeholders.known(rest):
-            return ModuleSpec(fullname, placeholders.Placeholders(rest), is_package=rest in placeholders.MODULES)
-        found = importlib.util.find_spec(ENGINE + dot + rest)
-        if found is None:
+        is_package = rest in placeholders.modules()
+        # `from torch.nn import modules` asks for eager.nn.modules: the package's own name is that of eager
+        own = _spec(fullname, path) if top == ENGINE else _found(rest)
+        if own is None and placeholders.known(rest):
+            made = placeholders.Placeholders(rest) if top == NAME else _Same(f"{NAME}.{rest}")
+            return ModuleSpec(fullname, made, is_package=is_package)
+        if top == ENGINE:
+            return None
+        if own is None:
             raise ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)  # not one of PyTorch's, either
-        return ModuleSpec(fullname, _Same(found.name), is_package=found.submodule_search_locations is not None)
+        return ModuleSpec(fullname, _Same(own.name), is_package=own.submodule_search_locations is not None)
 
     def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[Distribution]:
         """What `importlib.metadata` asks for: the distribution `torch`."""
@@ -147,7 +120,9 @@ class _Same(Loader):
         self._name = name
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = _opened(importlib.import_module(self._name))  # the import returns what is there
+        found = sys.modules[module.__name__] = _opened(importlib.import_module(self._name))  # the import returns it
+        for name in vars(found).get("__all__", ()):  # what is loaded on first use: libraries read `vars(module)`
+            getattr(found, name, None)
         # An import of what has been imported would write the module over a function of its name, as `scan.scan`'s.
         for name in [name for name in sys.modules if name.startswith(f"{self._name}.")]:
             sys.modules.setdefault(module.__name__ + name.removeprefix(self._name), _opened(sys.modules[name]))
@@ -155,28 +130,27 @@ class _Same(Loader):
 
 def _opened(module: ModuleType) -> ModuleType:
     """A file here that is a package in PyTorch as a package: only those have modules."""
-    below = module.__name__.removeprefix(f"{ENGINE}.")
-    if below in _ELSEWHERE or below in placeholders.MODULES:
+    if module.__name__.removeprefix(f"{ENGINE}.") in placeholders.modules():
         vars(module).setdefault("__path__", [])
+    if isinstance(module.__loader__, elsewhere.Elsewhere):
+        placeholders.fill(module, module.__name__.removeprefix(f"{ENGINE}."))
     return module
 
 
-@final
-class _View(Loader):
-    """Makes a module that has the names of another one."""
+def _spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    """A file of eager, or a module that it makes of names that are elsewhere."""
+    return PathFinder.find_spec(name, path) or elsewhere.find(name)
 
-    def __init__(self, name: str):
-        self._name = name
 
-    def exec_module(self, module: ModuleType) -> None:
-        owner = importlib.import_module(self._name)
-
-        def __getattr__(name: str) -> Any:
-            if hasattr(owner, name) and not name.startswith("__"):  # its path is its own
-                return getattr(owner, name)
-            raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
-
-        vars(module)["__getattr__"] = __getattr__
+def _found(path: str) -> ModuleSpec | None:
+    """The module of eager by the path that it has below `torch`. None if it, or a package of it, is not there."""
+    if not path:
+        return importlib.util.find_spec(ENGINE)
+    parent = _found(path.rpartition(".")[0])
+    if parent is None:
+        return None
+    opened = _opened(importlib.import_module(parent.name))
+    return _spec(f"{ENGINE}.{path}", vars(opened).get("__path__", []))
 
 
 @final

@@ -50,8 +50,8 @@ def test_messages_name_types_as_pytorchs():
 
 
 def test_every_home_is_there_and_pytorch_has_it():
-    for (module, name), (there, again) in homes._rows():
+    for (module, name), (there, again) in homes.rows():
         assert name == again and homes.found(there, name) is homes.found(module, name)
     torch_or_skip()
-    for _, (there, name) in homes._rows():
+    for _, (there, name) in homes.rows():
         assert hasattr(importlib.import_module(there), name), (there, name)

@@ -2,8 +2,8 @@
 
     python -m tests.samples.names
 
-writes `eager/core/pytorch_names.txt` anew from the PyTorch that is installed: the public names of `PLACES`, without
-modules. docs/ops.md shows what is made of them.
+writes two files anew from the PyTorch that is installed: `eager/core/pytorch_names.txt`, the public names of `PLACES`
+without modules, of which docs/ops.md shows what is made, and `graphc/running/pytorch_modules.txt`, the modules.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from eager.core.missing import FILE, patterns, reason, recorded
+from graphc.running.placeholders import FILE as MODULES_FILE
 
 PLACES = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special",
@@ -69,10 +70,33 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
+TESTS_OF_PYTORCH = {"testing", "bin", "lib", "include", "share"}
+
+
+def modules_of(root: Path) -> Iterator[str]:
+    """The paths of the modules below a folder: "nn.modules.conv"."""
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        parts = parts[:-1] if parts[-1] == "__init__" else parts
+        if parts and parts[0] not in TESTS_OF_PYTORCH:
+            yield ".".join(parts)
+
+
+def modules_by_package(torch: ModuleType) -> dict[str, list[str]]:
+    """Package of PyTorch -> its modules."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in modules_of(Path(torch.__path__[0])):
+        package, _, name = path.rpartition(".")
+        found[package].append(name)
+    return found
+
+
 def main() -> None:
     import torch
     import torch.masked
 
+    listed = sorted(modules_by_package(torch).items())
+    MODULES_FILE.write_text("".join(f"{package}: {' '.join(names)}\n" for package, names in listed))
     Path(FILE).write_text("".join(f"{place}: {' '.join(names)}\n" for place, names in public_names(torch).items()))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from eager.core.missing import explain
 from eager.nn.calling import EveryModule
 from eager.nn.hooks import RemovableHandle
 from eager.nn.module import Module
@@ -36,3 +37,6 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_output)` before every module's backward."""
     return EveryModule.before_backward.register(hook)
+
+
+explain(__name__)

@@ -12,6 +12,7 @@ from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
 from eager.core.devices import accelerator
+from eager.core.missing import explain
 from eager.core.runtime import devices
 from eager.core.shown import ShownObject
 from eager.rng.generator import Generator
@@ -34,7 +35,14 @@ TOO_MANY_WORKERS = (
     "potential slowness/freeze if necessary."
 )
 
-_BaseDataLoaderIter = _SingleProcessDataLoaderIter  # a name that Lightning takes
+_BaseDataLoaderIter = _SingleProcessDataLoaderIter  # names that libraries take
+_collate_fn_t = Callable[[list[T]], Any]
+
+
+class _DatasetKind:
+    """How samples are fetched: by index, or as they come."""
+
+    Map, Iterable = range(2)
 
 
 class _Forever(Sampler[None]):
@@ -244,3 +252,6 @@ def _check_iterable(shuffle: bool | None, sampler: Any, batch_sampler: Any) -> N
     for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
         if value is not None:
             raise ValueError(ITERABLE_TAKES_NO.format(name=name, value=value))
+
+
+explain(__name__)
