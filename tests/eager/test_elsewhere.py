@@ -1,4 +1,4 @@
-"""Names that PyTorch has in other modules, functions of lists of tensors, calls of PyTorch 1, Sobol' points, futures."""
+"""Names that PyTorch has in other modules, functions of lists, calls of PyTorch 1, Sobol' points, futures."""
 
 from __future__ import annotations
 
