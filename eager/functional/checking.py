@@ -185,26 +185,6 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
         del error, wrong
 
 
-def strictly(name: str, function: Callable[..., Any], method: bool = False) -> Callable[..., Any]:
-    """`function`, asked for its arguments before the call, if it is one of those that take more than PyTorch's."""
-    if name not in STRICT:
-        return function
-    least = min((form.required for form in signatures(name, method)), default=0) + method
-
-    @functools.wraps(function)
-    def strict(*values: Any, **named: Any) -> Any:
-        # only if it looks like it
-        doubtful = len(values) + len(named) < least or any(v is None or v.__class__ is str for v in values)
-        if doubtful and (wrong := parsing_error(name, values[method:], named, method)) is not None:
-            try:
-                raise wrong
-            finally:
-                del wrong
-        return function(*values, **named)
-
-    return strict
-
-
 def checking(name: str, function: Callable[..., Any], method: bool = False, python: bool = False,
              others: Mapping[str, str] = MappingProxyType({}), home: str = "", written: bool = True,
              ) -> Callable[..., Any]:  # fmt: skip
@@ -221,25 +201,30 @@ def checking(name: str, function: Callable[..., Any], method: bool = False, pyth
     flags = () if python else tuple(each for each in wanted_of(function) if each.kind == "bool" and not each.optional)
 
     python = python or name in PYTHON
-    behind = function if python else strictly(name, function, method)
+    # of a function that takes more than PyTorch's, the parser is asked before the call, if that looks like it
+    least = None
+    if name in STRICT and not python:
+        least = min((form.required for form in signatures(name, method)), default=0) + method
 
     def failed(error: Exception | None, values: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        wrong: Exception | None = None
         try:
             if error is None:
                 if (wrong := _first_wrong(flags, name, values, named, method)) is not None:
                     raise wrong
-                return behind(*(_renamed(name, others, values, named) if others else values), **named)
+                if least is not None and (wrong := parsing_error(name, values[method:], named, method)) is not None:
+                    raise wrong
+                return function(*(_renamed(name, others, values, named) if others else values), **named)
         except Exception as raised:
             error = raised
         try:
             assert error is not None
             return raise_better(error, name, function, values, named, method, python)
         finally:
-            del error
+            del error, wrong
 
     positions = [(each.argument, MANY if each.position is None else each.position) for each in flags]
-    # a strict function asks what was given
-    checked = forwarding(behind, failed, positions, frozenset(others), written and behind is function)
+    checked = forwarding(function, failed, positions, frozenset(others), least, written)
     if others:
         vars(checked)["other_names"] = others
     if home:  # for pickle

@@ -4,41 +4,57 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from inspect import Parameter
 from types import CodeType
 from typing import Any
 
 from eager.engine.codegen import ABSENT
 
+MOST = 6  # parameters of a call that is written out
 Failed = Callable[[Exception | None, tuple[Any, ...], dict[str, Any]], Any]
 
 
 def forwarding(function: Callable[..., Any], failed: Failed, flags: Sequence[tuple[str, int]] = (),
-               ask: frozenset[str] = frozenset(), written: bool = True) -> Callable[..., Any]:  # fmt: skip
+               ask: frozenset[str] = frozenset(), least: int | None = None,
+               written: bool = True) -> Callable[..., Any]:  # fmt: skip
     """`function`, called as it is; `failed(error, values, named)` is returned for what it, or the call, raises.
 
-    failed: with None for the error, a call that may be wrong: with a name of those to `ask` for, or a flag that is
-    no bool; flags: (parameter, position); written: whether it is to cost little at each call, and not when it is made.
+    failed: with None for the error, a call that may be wrong: with a name of those to `ask` for, a flag that is no
+    bool, or, if there is a number of arguments that `least` must be there, with fewer, or a None or a string among
+    them; flags: (parameter, position); written: whether it is to cost little at each call, and not when it is made.
     """
-    parameters = [*inspect.signature(function).parameters.values()]
-    if written and all(p.kind is p.KEYWORD_ONLY if p.default is not p.empty else p.kind is p.POSITIONAL_OR_KEYWORD
-                       for p in parameters):  # fmt: skip
-        return _written(function, parameters, failed)
+    known = [*inspect.signature(function).parameters.values()]
+    own = [p for p in known if p.kind is p.POSITIONAL_OR_KEYWORD]
+    scope = {"_function": function, "_failed": failed, "_ask": ask, "ABSENT": ABSENT}
+    head, given = "*values, **named", "values, named"
+    before = call = f"if {_plain(flags, bool(ask))}: return _function(*values, **named)"
+    if least is not None:
+        before = f"""
+        for value in values if len(values) + len(named) >= {least} else (None,):
+            if value is None or value.__class__ is str:
+                break
+        else:
+            {call}"""
+    elif written and 0 < len(own) <= MOST and all(p.kind is not p.VAR_POSITIONAL for p in known):
+        head, given, short = _written(own, {name for name, _ in flags})
+        before = f"""{short}
+        values, named = {given}
+        {call}"""
+        scope |= {f"_d_{p.name}": p.default for p in own} | {"_given": _given([p.name for p in own])}
     text = f"""
-def call(*values, **named):
+def call({head}):
     try:
-        if {_plain(flags, bool(ask))}:
-            return _function(*values, **named)
+        {before.strip()}
         _error = None
     except Exception as raised:
         _error = raised
     try:
-        return _failed(_error, values, named)
+        return _failed(_error, *({given}))
     finally:
         del _error
 """
-    return _made(function, text, {"_function": function, "_failed": failed, "_ask": ask})
+    return _made(function, text, scope)
 
 
 def _plain(flags: Sequence[tuple[str, int]], asks: bool) -> str:
@@ -49,41 +65,36 @@ def _plain(flags: Sequence[tuple[str, int]], asks: bool) -> str:
     return " and ".join([*([f"(not named or {named})"] if named else []), *positions]) or "True"
 
 
-def _written(function: Callable[..., Any], parameters: Sequence[Parameter], failed: Failed) -> Callable[..., Any]:
-    """`forwarding`, written out with the parameters of the function: `*args, **kwargs` would cost two times as much.
+def _written(own: Sequence[Parameter], flags: Set[str]) -> tuple[str, str, str]:
+    """The head of a call with the parameters of the function, how it was made, and the short way through it.
 
-    What is optional is given by name alone. So the arguments that are not there tell how a call was made.
+    A parameter has two here: for what is given by position, and by name. Passing on `*args, **kwargs` would cost four
+    times as much.
     """
-    own = [p.name for p in parameters if p.default is p.empty]
-    by_name = {p.name: p.default for p in parameters if p.default is not p.empty}
-    head = [*(f"{name}=ABSENT" for name in own), "*rest", *(f"{name}=d_{name}" for name in by_name), "**named"]
-    tests = ["not (rest or named)", *(f"{name} is not ABSENT" for name in own[-1:])]  # else the function fails
-    text = f"""
-def call({", ".join(head)}):
-    try:
-        if {" and ".join(tests)}:
-            return _function({", ".join([*own, *(f"{name}={name}" for name in by_name)])})
-        _error = None
-    except Exception as raised:
-        _error = raised
-    try:
-        return _failed(_error, *_given([{", ".join(own)}], rest, named, [{", ".join(by_name)}]))
-    finally:
-        del _error
-"""
+    names, places = [p.name for p in own], [f"_p{k}" for k in range(len(own))]
+    head = [*(f"{p}=ABSENT" for p in places), "/", "*_rest", *(f"{name}=ABSENT" for name in names), "**_named"]
+    lines, tests = [], []
+    for p, place in zip(own, places, strict=True):
+        alone = place if p.default is p.empty else f"(_d_{p.name} if {place} is ABSENT else {place})"
+        # given twice, it is absent
+        lines.append(f"_v{place} = {alone} if {p.name} is ABSENT else {p.name} if {place} is ABSENT else ABSENT")
+        tests.append(f"_v{place}.__class__ is bool" if p.name in flags else f"_v{place} is not ABSENT")
+    short = "".join(f"\n            {line}" for line in lines)
+    short = f"""
+        if not (_rest or _named):{short}
+            if {" and ".join(tests)}:
+                return _function({", ".join(f"_v{place}" for place in places)})"""
+    return ", ".join(head), f"_given([{', '.join(places)}], [{', '.join(names)}], _rest, _named)", short
 
-    def given(values: list[Any], rest: tuple[Any, ...], named: dict[str, Any], optional: list[Any]) -> Any:
-        there = [value is not ABSENT for value in values]
-        count = len(values) if all(there) else there.index(False)  # what follows was given by name
-        named |= {name: value for name, value in zip(own[count:], values[count:], strict=True) if value is not ABSENT}
-        for (name, default), value in zip(by_name.items(), optional, strict=True):
-            if value is not default:
-                named[name] = value
-        return (*values[:count], *rest), named
 
-    scope = {"_function": function, "_failed": failed, "_given": given, "ABSENT": ABSENT}
-    scope |= {f"d_{name}": value for name, value in by_name.items()}
-    return _made(function, text, scope)
+def _given(names: Sequence[str]) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
+    """What tells how a call was made, of `names`."""
+
+    def given(places: list[Any], named: list[Any], rest: tuple[Any, ...], others: dict[str, Any]) -> Any:
+        values = (*(value for value in places if value is not ABSENT), *rest)
+        return values, {n: value for n, value in zip(names, named, strict=True) if value is not ABSENT} | others
+
+    return given
 
 
 @functools.cache

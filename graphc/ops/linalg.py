@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -258,11 +259,36 @@ def _einsum_flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) ->
     return functools.reduce(lambda total, n: total * n, sizes.values(), len(terms))
 
 
-def _np_einsum(*operands, equation):
-    """Two operands as a matrix product, or many: NumPy's own einsum is a loop without BLAS."""
+@functools.lru_cache
+def _pairs(equation: str, *shapes: tuple[int, ...]) -> list[tuple[tuple[int, ...], str]]:
+    """Which operands to contract one after the other, each result the last operand of the next step."""
     terms, out = split_equation(equation)
+    sizes = {k: n for term, shape in zip(terms, shapes, strict=True) for k, n in zip(term, shape, strict=True)}
+    steps = []
+    while len(terms) > 1:  # the pair whose loop is shortest comes first
+        loops = {
+            (i, j): math.prod([sizes[c] for c in {*terms[i], *terms[j]}])
+            for i, j in itertools.combinations(range(len(terms)), 2)
+        }
+        pair = min(loops, key=loops.__getitem__)
+        given, terms = [terms[k] for k in pair], [term for k, term in enumerate(terms) if k not in pair]
+        needed = set(out).union(*terms)
+        made = out if not terms else "".join(k for k in dict.fromkeys("".join(given)) if k in needed)
+        steps.append((pair, f"{','.join(given)}->{made}"))
+        terms.append(made)
+    return steps
+
+
+def _np_einsum(*operands, equation):
+    """Two operands as a matrix product, or many; more two by two: NumPy's own einsum is a loop without BLAS."""
+    terms, out = split_equation(equation)
+    if len(operands) > 2:
+        for pair, step in _pairs(equation, *(x.shape for x in operands)):
+            rest = [x for k, x in enumerate(operands) if k not in pair]
+            operands = (*rest, _np_einsum(*(operands[k] for k in pair), equation=step))
+        return operands[0]
     if len(operands) != 2 or operands[0].dtype != operands[1].dtype or operands[0].dtype.char not in "fdFD":
-        return np.einsum(equation, *operands, optimize=len(operands) > 2)
+        return np.einsum(equation, *operands)
     (x, y), (a, b) = operands, terms
     left, right = ([k for k in own if k not in other] for own, other in ((a, b), (b, a)))
     batch, over = ([k for k in a if k in b and (k in out) == kept] for kept in (True, False))

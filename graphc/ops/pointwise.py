@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from graphc.ops import blocks, parts, powers, scalars
+from graphc.ops import blocks, choosing, parts, powers, scalars
 from graphc.ops.dtypes import FLOAT32, FLOAT64, is_inexact
 from graphc.ops.lens import Lens
 from graphc.ops.places import itself
@@ -398,7 +398,7 @@ softplus = op(
 # x < 0 is false for nan and -0.0: both pass through, as in PyTorch; r is not negative, and nan passes its gradient
 relu = op("relu", "input", doc="max(input, 0).", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
           rule=refusing_bool("Boolean inputs not supported for relu"),
-          numpy=lambda x: np.maximum(np.zeros((), x.dtype), x), traits=Trait.IDEMPOTENT | Trait.ORDERS | MOVES,
+          numpy=lambda x: choosing.at_least(x, np.zeros((), x.dtype)), traits=Trait.IDEMPOTENT | Trait.ORDERS | MOVES,
           domain=(0.1, 2.0), kinks=(Kink((0.0,), (0.0,)),), ref=Each(scalars.rectified),
           image=lambda params, x: (max(x[0], 0), max(x[1], 0)),
           slopes=dict(input=Each(scalars.rectified_slope)),

@@ -61,15 +61,19 @@ def index_added(x: np.ndarray, where: tuple[Any, ...], values: np.ndarray) -> np
     rows = np.zeros(picked[0].shape, np.int64)
     for k, part in zip(axes, picked, strict=True):
         rows = rows * x.shape[k] + np.where(part < 0, part + x.shape[k], part)
-    front = np.moveaxis(x, axes, range(len(axes)))
-    rest = front.shape[len(axes) :]
+    first, places = axes[0], math.prod([x.shape[k] for k in axes])
     # the dims that the indices make stand where the first of them was if they are adjacent, else in front
-    first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
-    given = np.broadcast_to(values, (*rest[:first], *rows.shape, *rest[first:]))
-    given = np.moveaxis(given, range(first, first + rows.ndim), range(rows.ndim))
-    width = math.prod(rest)
+    adjacent = axes == list(range(first, axes[-1] + 1))
+    front = x if adjacent else np.moveaxis(x, axes, range(len(axes)))
+    first = first if adjacent else 0
+    before, behind = front.shape[:first], front.shape[first + len(axes) :]
+    given = np.broadcast_to(values, (*before, *rows.shape, *behind))
+    if before:
+        rows = (np.arange(math.prod(before)) * places)[:, None] + rows.reshape(-1)
+    width = math.prod(behind)
     added = rows_added(front.reshape(-1, width), rows.reshape(-1), given.reshape(rows.size, width))
-    return np.ascontiguousarray(np.moveaxis(added.reshape(front.shape), range(len(axes)), axes))
+    added = added.reshape(front.shape)
+    return added if adjacent else np.ascontiguousarray(np.moveaxis(added, range(len(axes)), axes))
 
 
 def rows_added(table: np.ndarray, rows: np.ndarray, values: np.ndarray) -> np.ndarray:

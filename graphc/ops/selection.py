@@ -43,7 +43,7 @@ maximum = _choice("maximum", "larger", operator.gt, np.maximum, Each(scalars.lar
 minimum = _choice("minimum", "smaller", operator.lt, np.minimum, Each(scalars.smaller))
 
 
-def _limit(name: str, does: str, beyond, within, better, ufunc, closed: bool):
+def _limit(name: str, does: str, beyond, within, better, limit, closed: bool):
     """The op behind `torch.clamp` and hard activations, of one bound: nan stays nan, a bound of nan is all there is.
 
     closed  whether the gradient at the bound goes to the input, and that at nan nowhere; else it is the other way round
@@ -56,11 +56,11 @@ def _limit(name: str, does: str, beyond, within, better, ufunc, closed: bool):
         return F.where(within(input, other), g, 0) if closed else F.where(within(other, input), 0, g)
 
     return op(
-        name, "input other", doc=f"input, at {does} `other`.", impl=kernel, numpy=lambda x, bound: ufunc(bound, x),
+        name, "input other", doc=f"input, at {does} `other`.", impl=kernel, numpy=limit,
         ref=Each(lambda x, bound: bound if beyond(x, bound) or bound != bound else x),
         rule=refusing_complex(pointwise, "clamp is not supported for complex types"), nearest=either_zero,
         image=lambda params, x, bound: (better(x[0], bound[0]), better(x[1], bound[1])),
-        domain=((0.1, 1.0), (1.5, 3.0)) if ufunc is np.minimum else ((1.5, 3.0), (0.1, 1.0)),
+        domain=((0.1, 1.0), (1.5, 3.0)) if better is builtins.min else ((1.5, 3.0), (0.1, 1.0)),
         traits=Trait.ORDERS | Trait.MOVES, kinks=(Kink((1.0, 1.0), (float(closed), 0.0)),), label="Clamp",
         vjp=dict(input=passes, other=lambda F, g, input, other: F.where(beyond(input, other), g, 0)),
         slopes=dict(input=Each(lambda g, x, bound: within(x, bound) * g if closed else (not within(bound, x)) * g),
@@ -76,7 +76,8 @@ def _above(x, bound):
     return x > bound
 
 
-_LOW, _HIGH = (_below, operator.ge, builtins.max, np.maximum), (_above, operator.le, builtins.min, np.minimum)
+_LOW = _below, operator.ge, builtins.max, choosing.at_least
+_HIGH = _above, operator.le, builtins.min, choosing.at_most
 at_least, at_most = _limit("at_least", "least", *_LOW, True), _limit("at_most", "most", *_HIGH, True)
 hard_least, hard_most = _limit("hard_least", "least", *_LOW, False), _limit("hard_most", "most", *_HIGH, False)
 where = op("where", "condition input other", doc="`input` where `condition` holds, else `other`.",

@@ -64,14 +64,20 @@ def _mean(x: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
     if n == 1:
         found = total(x if y is None else x * y, (0, 2))
     else:  # a product with a vector takes a quarter of a sum of rows
-        found = total(x @ np.ones(n, x.dtype) if y is None else np.vecdot(x, y), 0)
-    return (found / x.dtype.type(n * len(x)))[:, None]
+        found = x @ np.ones(n, x.dtype) if y is None else np.vecdot(x, y)
+        found = found[0] if len(found) == 1 else total(found, 0)
+    found /= n * len(x)
+    return found[:, None]
 
 
 def _scale(centered: np.ndarray, eps: float) -> np.ndarray:
-    variance = _mean(centered, centered)
+    found = _mean(centered, centered)
+    found += eps
+    np.sqrt(found, found)
+    if eps > 0:
+        return np.divide(1, found, found)
     with np.errstate(divide="ignore"):
-        return 1 / np.sqrt(variance + centered.dtype.type(eps))
+        return np.divide(1, found, found)
 
 
 def _standardize(x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray:

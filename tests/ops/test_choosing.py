@@ -18,7 +18,7 @@ DTYPES = ("f2", "f4", "f8", "i1", "i4", "u8", "?", "c8", "c16")
 def by_bits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often the choice was made bit by bit."""
     taken: list[int] = []
-    subtract = np.subtract
+    multiply = np.multiply
     monkeypatch.setattr(choosing, "LONG", 0)
     monkeypatch.setattr(choosing, "LOOKED_AT", 64)
     monkeypatch.setattr(choosing, "CHANGES", 8)
@@ -28,9 +28,9 @@ def by_bits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         def __getattr__(self, name: str) -> Any:
             return getattr(np, name)
 
-        def subtract(self, *args: Any, **kwargs: Any) -> Any:
+        def multiply(self, *args: Any, **kwargs: Any) -> Any:
             taken.append(1)
-            return subtract(*args, **kwargs)
+            return multiply(*args, **kwargs)
 
     monkeypatch.setattr(choosing, "np", Watched())
     return taken

@@ -136,10 +136,12 @@ def _check_rows(input: Tensor, rows: int, padding_idx: int | None) -> None:
         )
 
 
-def _members(starts: np.ndarray, stops: np.ndarray) -> tuple[Tensor, np.ndarray]:
-    """(which places of a row belong to the bag, the places), both (bags, the longest bag)."""
+def _members(starts: np.ndarray, stops: np.ndarray) -> tuple[Tensor | None, np.ndarray]:
+    """(which places of a row belong to the bag, None if all; the places), both (bags, the longest bag)."""
     lengths = stops - starts
     longest = int(lengths.max(initial=0))
+    if longest == lengths.min(initial=longest):
+        return None, starts[:, None] + np.arange(longest)
     inside = np.arange(longest) < lengths[:, None]
     return Tensor._wrap(inside), np.where(inside, starts[:, None] + np.arange(longest), 0)
 
@@ -161,7 +163,7 @@ def _traced_members(offsets: Tensor, count: int, include_last_offset: bool) -> t
 
 
 @rounds_once
-def _bagged(weight: Tensor, input: Tensor, inside: Tensor, table: np.ndarray, mode: str, factors: Tensor | None,
+def _bagged(weight: Tensor, input: Tensor, inside: Tensor | None, table: np.ndarray, mode: str, factors: Tensor | None,
             scale_grad_by_freq: bool, padding_idx: int | None, looked_up: Tensor | None) -> Tensor:  # fmt: skip
     # looked_up: the row of each index, if the gradient is to be sparse
     if not table.size:
@@ -174,19 +176,22 @@ def _bagged(weight: Tensor, input: Tensor, inside: Tensor, table: np.ndarray, mo
         rows = E.index(unrare(flat, input, weight._d.shape[0]), Tensor._wrap(table), spec=(0,))
     counted = inside
     if padding_idx is not None:
-        counted = E.bitwise_and(counted, E.ne(chosen, padding_idx))
-    mask = E.reshape(counted, shape=(*table.shape, 1))
+        apart = E.ne(chosen, padding_idx)
+        counted = apart if counted is None else E.bitwise_and(counted, apart)
+    mask = None if counted is None else E.reshape(counted, shape=(*table.shape, 1))
     zero = constant(0, rows)
     if mode == "max":
-        low = E.where(mask, rows, constant(-math.inf, rows))
+        low = rows if mask is None else E.where(mask, rows, constant(-math.inf, rows))
         best = E.argmax(E.stop_gradient(low), axis=1, keepdims=True)
         picked = E.reshape(E.gather(rows, best, axis=1), shape=(len(table), weight._d.shape[1]))
-        return E.where(E.any(mask, axis=(1,), keepdims=False), picked, zero)
+        return picked if mask is None else E.where(E.any(mask, axis=(1,), keepdims=False), picked, zero)
     if factors is not None:
         share = E.index(E.reshape(factors, shape=tuple(input._d.shape)), Tensor._wrap(table), spec=(0,))
         rows = E.mul(rows, E.reshape(share, shape=(*table.shape, 1)))
-    total = E.sum(E.where(mask, rows, zero), axis=(1,), keepdims=False)
+    total = E.sum(rows if mask is None else E.where(mask, rows, zero), axis=(1,), keepdims=False)
     if mode == "sum":
         return total
+    if mask is None:
+        return E.div(total, table.shape[1])
     number = E.sum(E.cast(mask, dtype=rows._dtype()), axis=(1,), keepdims=False)
     return E.div(total, clamp_min(number, 1))
