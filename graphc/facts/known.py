@@ -42,6 +42,7 @@ class Facts:
     def __init__(self, nodes: Mapping[int, Node]):
         self._nodes = nodes
         self._forms: dict[int, Form | None] = {}
+        self._deep: dict[int, Form | None] = {}
         self._bands: dict[int, Band] = {}
         self._mirrors: dict[int, int] = {}
         self._definite: dict[int, bool] = {}
@@ -84,6 +85,12 @@ class Facts:
         if id not in self._forms:
             self._forms[id] = self._formed(id)
         return self._forms[id]
+
+    def deep_form(self, id: int) -> Form | None:
+        """As `form`, with products of products as one, as far as there are few."""
+        if id not in self._deep:
+            self._deep[id] = self._formed(id, deep=True)
+        return self._deep[id]
 
     def _formed(self, id: int, deep: bool = False) -> Form | None:
         """deep: products of products are one, as far as there are few"""
@@ -195,7 +202,7 @@ class Facts:
             return 0
         if node.aval.ndim == 2 and not {SYMMETRIC, DEFINITE, SEMIDEFINITE}.isdisjoint(self.claims(id)):
             return 1
-        form = self._formed(id, deep=True)
+        form = self.deep_form(id)
         found = 0 if form is None else mirror(form, self.mirror)
         if found or not (node.op.pointwise or node.op.symmetric or node.op.passes) or not node.inputs:
             return found
@@ -221,7 +228,7 @@ class Facts:
         passed = self._passed(node)
         if passed is not None:
             return self.semidefinite(passed)
-        form = self._formed(id, deep=True)
+        form = self.deep_form(id)
         return form is not None and all(semidefinite(t, self._asked()) for t in form.terms)
 
     def _asked(self) -> Asked:
@@ -243,7 +250,7 @@ class Facts:
         passed = self._passed(node)
         if passed is not None or node.op.inverts:
             return self.definite(node.inputs[0])
-        form = self._formed(id, deep=True)
+        form = self.deep_form(id)
         if form is None or not all(semidefinite(t, self._asked()) for t in form.terms):
             return False
         return any(self._definite_term(t, node.shape[0]) for t in form.terms)

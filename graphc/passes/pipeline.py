@@ -37,6 +37,7 @@ from graphc.passes.settings import DEFAULT, LOWERING, USUAL, VERSIONS, WIDE, Set
 from graphc.passes.settled import Pass, settling
 from graphc.passes.slices import batch_slices
 from graphc.passes.solves import solve_systems
+from graphc.passes.spectra import without_spectra
 from graphc.passes.spelling import as_before, multilinear
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
@@ -159,6 +160,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         dead,
         ("assumptions", REASSOCIATES, drop_proven),
         (VERSIONS, REASSOCIATES, partial(versions, settings=settings)),
+        ("spectra", REASSOCIATES, without_spectra),
         ("inverses", REASSOCIATES, expand_inverses),
         ("places", REASSOCIATES, regular_places),
         *once,
