@@ -129,6 +129,17 @@ class Facts:
                 atoms.add(k)
         return None if id in atoms else self._form_of(id, found, atoms)
 
+    def outer_form(self, id: int) -> Form | None:
+        """A node as a form of what is smaller than it is, and of numbers."""
+        nodes, found, stack = self._nodes, set[int](), [id]
+        while stack:
+            k = stack.pop()
+            large = nodes[k].size >= nodes[id].size or not nodes[k].inputs
+            if k not in found and large and is_lifted(nodes[k], nodes):
+                found.add(k)
+                stack += nodes[k].inputs
+        return self._form_of(id, found, set())
+
     def _form_of(self, id: int, found: set[int], atoms: set[int]) -> Form | None:
         """The form of a node, of nodes that are `found` to matter."""
         nodes = self._nodes
