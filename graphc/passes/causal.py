@@ -17,7 +17,7 @@ import numpy as np
 
 from graphc.facts.bands import leaves_triangle, whole
 from graphc.facts.known import Facts
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.matrices import transposes
 from graphc.normal.affine import Unsolved, label
 from graphc.normal.emit import emit
@@ -25,7 +25,7 @@ from graphc.normal.form import Factor, Form, tidy
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
-from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.replacing import beside, replaced
 from graphc.rewrite.rule import held_number
 
 FEW = 4  # columns, of which products are as quick in short chunks
@@ -52,36 +52,27 @@ def split_triangles(graph: Graph) -> Graph:
     """`graph` with what reads such triangles computed in chunks. Rounds differently."""
     if not any(node.op in (_MATMUL, _SUM) for node in graph.nodes.values()):
         return graph
-    writer = _Writer(graph)
-    found = writer.written()
-    return eliminate_dead_code(found) if writer.changed else graph
+    builder = beside(graph)
+    return replaced(graph, builder, _Chunks(builder).instead)
 
 
 @final
-class _Writer:
-    def __init__(self, graph: Graph):
-        self._graph = graph
-        self._builder = Builder()
-        self._builder.next_id = max(graph.nodes) + 1
-        self._facts = Facts(self._builder.nodes)
-        self._triangles: dict[int, tuple[_Triangle, ...]] = {}
-        self.changed = False
+class _Chunks:
+    """What reads triangles, in chunks."""
 
-    def written(self) -> Graph:
-        builder, new = self._builder, dict[int, int]()
-        for id, node in self._graph.nodes.items():
-            builder.where, builder.scope = node.where, node.scope
-            node = node.on(tuple([new.get(i, i) for i in node.inputs]))
-            builder.nodes[id] = node
-            if node.op in (_MATMUL, _SUM) and is_floating(node.dtype):
-                try:
-                    found = self._product(node) if node.op is _MATMUL else self._summed(node)
-                except Unsolved:
-                    continue
-                if found is not None:
-                    new[id], self.changed = found.id, True
-        result = rename(self._graph.result, {id: new.get(id, id) for id in self._graph.outputs})
-        return self._graph.replace(builder.nodes, result)
+    def __init__(self, builder: Builder):
+        self._builder = builder
+        self._facts = Facts(builder.nodes)
+        self._triangles: dict[int, tuple[_Triangle, ...]] = {}
+
+    def instead(self, node: Node) -> Symbol | None:
+        """The same as a node, if that is a product or a sum of triangles."""
+        if node.op not in (_MATMUL, _SUM) or not is_floating(node.dtype):
+            return None
+        try:
+            return self._product(node) if node.op is _MATMUL else self._summed(node)
+        except Unsolved:
+            return None
 
     def _product(self, node: Node) -> Symbol | None:
         """A product of triangles and a matrix or a vector, in either order."""

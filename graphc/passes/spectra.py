@@ -15,7 +15,7 @@ from typing import Any, final
 
 from graphc.facts.bands import leaves_triangle
 from graphc.facts.known import Facts
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Graph, Node, Symbol
 from graphc.ir.matrices import transposes
 from graphc.normal.affine import Index, Unsolved, label
 from graphc.normal.emit import emit
@@ -24,9 +24,9 @@ from graphc.normal.lift import is_lifted
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
-from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.diagonals import identity
 from graphc.passes.matrices import is_one_matrix
+from graphc.passes.replacing import beside, replaced
 from graphc.rewrite.rule import held_number
 
 MOST_POWERS = 4  # two products, or two and an inverse
@@ -40,50 +40,46 @@ def without_spectra(graph: Graph) -> Graph:
     for id, node in graph.nodes.items() if _EIGH in graph.ops else ():
         if node.op is _EIGH and is_floating(graph.nodes[node.inputs[0]].dtype):
             try:
-                graph = eliminate_dead_code(_Writer(graph, id).written())
+                graph = _Functions(graph, id).written()
             except Unsolved:
                 continue
     return graph
 
 
 @final
-class _Writer:
-    """Writes a graph without one decomposition. Raises Unsolved if that is needed."""
+class _Functions:
+    """Functions of one matrix in place of its decomposition. Raises Unsolved if that is needed."""
 
     def __init__(self, graph: Graph, decomposed: int):
         self._graph = graph
         self._decomposed = decomposed
-        self._builder = Builder()
-        self._builder.next_id = max(graph.nodes) + 1
+        self._builder = beside(graph)
         self._facts = Facts(self._builder.nodes)
         self._algebra = Algebra()
         self._forms: dict[int, Form] = {}  # of what depends on eigenvalues or vectors, as they were
         self._functions: dict[int, Symbol] = {}  # of the matrix, by the atoms that stand for them
+        self._masks: set[int] = set()
 
     def written(self) -> Graph:
-        graph, builder = self._graph, self._builder
-        new: dict[int, int] = {}
-        masks: set[int] = set()
-        for id, node in graph.nodes.items():
-            builder.where, builder.scope = node.where, node.scope
-            node = node.on(tuple([new.get(i, i) for i in node.inputs]))
-            builder.nodes[id] = node
-            if id == self._decomposed:
-                self._matrix, masks = self._taken_from(node.inputs[0])
-            elif node.op is _ITEM and node.inputs[0] == self._decomposed:
-                self._forms[id] = atom(VECTORS if node.params["index"] else VALUES, node.shape)
-            elif node.op is _WHERE and node.inputs[0] in masks:
-                new[id] = node.inputs[1]
-            elif not self._forms.keys().isdisjoint(node.inputs):
-                form = self._closed(self._form(node))
-                if form is None:
-                    continue
-                new[id] = emit(builder, form, {k: builder.symbol(k) for k in _atoms(form)}, node.dtype).id
-                del self._forms[id]
+        graph = replaced(self._graph, self._builder, self._instead)
         if not self._forms.keys().isdisjoint(graph.outputs):
             raise Unsolved
-        result = rename(graph.result, {id: new.get(id, id) for id in graph.outputs})
-        return graph.replace(builder.nodes, result)
+        return graph
+
+    def _instead(self, node: Node) -> Symbol | None:
+        builder = self._builder
+        if node.id == self._decomposed:
+            self._matrix, self._masks = self._taken_from(node.inputs[0])
+        elif node.op is _ITEM and node.inputs[0] == self._decomposed:
+            self._forms[node.id] = atom(VECTORS if node.params["index"] else VALUES, node.shape)
+        elif node.op is _WHERE and node.inputs[0] in self._masks:
+            return builder.symbol(node.inputs[1])
+        elif not self._forms.keys().isdisjoint(node.inputs):
+            form = self._closed(self._form(node))
+            if form is not None:
+                del self._forms[node.id]
+                return emit(builder, form, {k: builder.symbol(k) for k in _atoms(form)}, node.dtype)
+        return None
 
     def _taken_from(self, id: int) -> tuple[Symbol, set[int]]:
         """The symmetric matrix that is decomposed, and what asks whether it is finite to let gradients through."""
