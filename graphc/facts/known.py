@@ -42,6 +42,7 @@ class Facts:
     def __init__(self, nodes: Mapping[int, Node]):
         self._nodes = nodes
         self._forms: dict[int, Form | None] = {}
+        self._deep: dict[int, Form | None] = {}
         self._bands: dict[int, Band] = {}
         self._mirrors: dict[int, int] = {}
         self._definite: dict[int, bool] = {}
@@ -85,6 +86,12 @@ class Facts:
             self._forms[id] = self._formed(id)
         return self._forms[id]
 
+    def deep_form(self, id: int) -> Form | None:
+        """As `form`, with products of products as one, as far as there are few."""
+        if id not in self._deep:
+            self._deep[id] = self._formed(id, deep=True)
+        return self._deep[id]
+
     def _formed(self, id: int, deep: bool = False) -> Form | None:
         """deep: products of products are one, as far as there are few"""
         nodes = self._nodes
@@ -121,6 +128,17 @@ class Facts:
             else:
                 atoms.add(k)
         return None if id in atoms else self._form_of(id, found, atoms)
+
+    def outer_form(self, id: int) -> Form | None:
+        """A node as a form of what is smaller than it is, and of numbers."""
+        nodes, found, stack = self._nodes, set[int](), [id]
+        while stack:
+            k = stack.pop()
+            large = nodes[k].size >= nodes[id].size or not nodes[k].inputs
+            if k not in found and large and is_lifted(nodes[k], nodes):
+                found.add(k)
+                stack += nodes[k].inputs
+        return self._form_of(id, found, set())
 
     def _form_of(self, id: int, found: set[int], atoms: set[int]) -> Form | None:
         """The form of a node, of nodes that are `found` to matter."""
@@ -195,7 +213,7 @@ class Facts:
             return 0
         if node.aval.ndim == 2 and not {SYMMETRIC, DEFINITE, SEMIDEFINITE}.isdisjoint(self.claims(id)):
             return 1
-        form = self._formed(id, deep=True)
+        form = self.deep_form(id)
         found = 0 if form is None else mirror(form, self.mirror)
         if found or not (node.op.pointwise or node.op.symmetric or node.op.passes) or not node.inputs:
             return found
@@ -221,7 +239,7 @@ class Facts:
         passed = self._passed(node)
         if passed is not None:
             return self.semidefinite(passed)
-        form = self._formed(id, deep=True)
+        form = self.deep_form(id)
         return form is not None and all(semidefinite(t, self._asked()) for t in form.terms)
 
     def _asked(self) -> Asked:
@@ -243,7 +261,7 @@ class Facts:
         passed = self._passed(node)
         if passed is not None or node.op.inverts:
             return self.definite(node.inputs[0])
-        form = self._formed(id, deep=True)
+        form = self.deep_form(id)
         if form is None or not all(semidefinite(t, self._asked()) for t in form.terms):
             return False
         return any(self._definite_term(t, node.shape[0]) for t in form.terms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,11 +17,17 @@ from graphc.rewrite.cost import WRITE
 
 
 class _Common(NamedTuple):
-    """A factor of a term, and the labels that it has and the result has not, in order."""
+    """A factor of a term, or two that make a square, and the labels that they have and the result has not, in order."""
 
     term: Term
-    factor: int
+    factors: tuple[int, ...]
     summed: tuple[int, ...]
+
+    def own(self) -> list[Factor]:
+        return [self.term.factors[k] for k in self.factors]
+
+    def rest(self) -> list[Factor]:
+        return [f for k, f in enumerate(self.term.factors) if k not in self.factors]
 
 
 MOST_AXES = 3  # of a sum that may be another, transposed
@@ -45,9 +52,9 @@ def _shorter(form: Form, name: Callable[[Form], int], charge: Callable[[int], No
     """With the factor taken out that saves most."""
     groups: dict[Any, dict[Term, _Common]] = {}
     for t in form.terms if len(form.terms) > 1 else ():
-        for k in range(len(t.factors)):
-            common = _common(t, k)
-            spread = len({i for place in t.factors[k].places for i in place.labels}) < len(_labels(t.places))
+        for own in (*_squares(t), *[(k,) for k in range(len(t.factors))]):  # A^3 + A^4 is A^2 (A + A^2) sooner
+            common = _common(t, own)
+            spread = len(own) == 1 and len(_labels(t.factors[own[0]].places)) < len(_labels(t.places))
             if common.summed or spread:  # elsewhere it is one multiplication in a loop
                 groups.setdefault(_signature(common), {}).setdefault(t, common)
     most, best = 0.0, None
@@ -58,6 +65,8 @@ def _shorter(form: Form, name: Callable[[Form], int], charge: Callable[[int], No
             try:
                 before = _cost(Form(form.shape, tuple(group)))
                 saved = before - _cost(inner, _in_a_loop(outer)) - _cost(Form(form.shape, (outer,)))
+                left = [t for t in form.terms if t not in group]
+                saved += _shared((*left, *inner.terms, outer)) - _shared(form.terms)
             except Unsolved:
                 continue
             if saved > most:
@@ -68,18 +77,54 @@ def _shorter(form: Form, name: Callable[[Form], int], charge: Callable[[int], No
     return collected(form.shape, [*[t for t in form.terms if t not in best], outer])
 
 
-def _common(t: Term, k: int) -> _Common:
+def _squares(t: Term) -> list[tuple[int, int]]:
+    """The places of two equal factors at an end of a chain of more, the end first."""
+    if len(t.factors) < 3 or len({f.atom for f in t.factors}) == len(t.factors):
+        return []
     out = _labels(t.places)
-    own = dict.fromkeys([i for place in t.factors[k].places for i in place.labels])
-    return _Common(t, k, tuple([i for i in own if i not in out]))
+    labels = [_labels(f.places) for f in t.factors]
+    return [
+        (k, n)
+        for k, n in itertools.permutations(range(len(labels)), 2)
+        if t.factors[k].atom == t.factors[n].atom and labels[k] & out and not labels[n] & out and labels[k] & labels[n]
+    ]
+
+
+def _common(t: Term, factors: tuple[int, ...]) -> _Common:
+    out = _labels(t.places)
+    own = dict.fromkeys([i for k in factors for place in t.factors[k].places for i in place.labels])
+    return _Common(t, factors, tuple([i for i in own if i not in out]))
+
+
+def _shared(terms: Sequence[Term]) -> float:
+    """What squares of matrices cost that several terms have, but for the first time."""
+    costs: dict[int, list[float]] = {}
+    for t in terms:
+        times = Counter([f.atom for f in t.factors])
+        for k, n in times.items() if len(times) < len(t.factors) else ():
+            cost = _square_cost([f for f in t.factors if f.atom == k], t) if n > 1 else 0
+            if cost:
+                costs.setdefault(k, []).append(cost)
+    return sum([sum(found) - max(found) for found in costs.values()])
+
+
+def _square_cost(factors: Sequence[Factor], t: Term) -> float:
+    """What the product of the first two of some equal factors costs that meet."""
+    out = _labels(t.places)
+    for f, g in itertools.combinations(factors, 2):
+        meeting = _labels(f.places) & _labels(g.places)
+        if meeting and not meeting & out:
+            ends = frozenset(_labels((*f.places, *g.places)) - meeting)
+            return _term_cost((f._replace(atom=0), g._replace(atom=0)), ends, t.sizes)
+    return 0.0
 
 
 def _signature(c: _Common) -> Any:
     """What is equal for factors that are the same part of terms that lie in the same place."""
-    t, f = c.term, c.term.factors[c.factor]
+    t = c.term
     names = {k: label(-1 - n) for n, k in enumerate(c.summed)}
     sizes = tuple([t.sizes[k] for k in (*sorted(_labels(t.places)), *c.summed)])
-    return t.places, sizes, f.atom, tuple([place.at(names) for place in f.places])
+    return t.places, sizes, tuple([(f.atom, *[place.at(names) for place in f.places]) for f in c.own()])
 
 
 def _labels(places: Sequence[Index]) -> set[int]:
@@ -100,19 +145,15 @@ def _taken_out(group: Sequence[_Common], name: Callable[[Form], int] | None) -> 
         fresh = [k for k in range(len(own)) if k not in names]
         names.update({k: label(count + n) for n, k in enumerate(fresh)})
         rests.append((c.term, names, [own[k] for k in fresh]))
-        rest = [f for k, f in enumerate(c.term.factors) if k != c.factor]
-        needed |= {i for f in rest for p in f.places for i in p.at(names).labels if i < count}
+        needed |= {i for f in c.rest() for p in f.places for i in p.at(names).labels if i < count}
     kept = sorted(needed)
     places = [label(k) for k in kept]
     terms: list[Term | None] = []
     for c, (term, names, fresh) in zip(group, rests, strict=True):
-        rest = [
-            Factor(f.atom, tuple([p.at(names) for p in f.places])) for k, f in enumerate(term.factors) if k != c.factor
-        ]
+        rest = [Factor(f.atom, tuple([p.at(names) for p in f.places])) for f in c.rest()]
         terms.append(_within(term.coefficient, rest, places, [*sizes, *fresh], set(kept), count))
     inner = collected([sizes[k] for k in kept], terms)
-    first, names, _ = rests[0]
-    factor = first.factors[group[0].factor]
+    _, names, _ = rests[0]
     number, order = 1, range(len(places))
     if name is not None:
         inner, number, order = _canonical(inner)
@@ -120,7 +161,7 @@ def _taken_out(group: Sequence[_Common], name: Callable[[Form], int] | None) -> 
     outer = tidy(
         number,
         [
-            Factor(factor.atom, tuple([p.at(names) for p in factor.places])),
+            *[Factor(f.atom, tuple([p.at(names) for p in f.places])) for f in group[0].own()],
             Factor(atom, tuple([places[k] for k in order])),
         ],
         [p.at(names) for p in t.places],

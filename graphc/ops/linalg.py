@@ -292,8 +292,12 @@ def _np_einsum(*operands, equation):
     (x, y), (a, b) = operands, terms
     left, right = ([k for k in own if k not in other] for own, other in ((a, b), (b, a)))
     batch, over = ([k for k in a if k in b and (k in out) == kept] for kept in (True, False))
-    if not over or not {*left, *right} <= set(out):
-        return np.einsum(equation, *operands)
+    alone = {*left, *right} - {*out}
+    if alone:  # summed up before, as in PyTorch, where no sum is -0
+        axes = [tuple([n for n, k in enumerate(own) if k in alone]) for own in terms]
+        less = [x.sum(axis) + 0 if axis else x for x, axis in zip(operands, axes, strict=True)]
+        inner = ",".join(["".join([k for k in own if k not in alone]) for own in terms])
+        return _np_einsum(*less, equation=f"{inner}->{out}")
     if right and out.index(right[0]) < min(map(out.index, left), default=len(out)):
         x, y, a, b, left, right = y, x, b, a, right, left  # so that the result lies as it comes
     sizes = dict(zip(a + b, x.shape + y.shape, strict=True))
@@ -303,7 +307,7 @@ def _np_einsum(*operands, equation):
         return array.transpose([letters.index(k) for group in groups for k in group]).reshape(shape)
 
     groups = ((batch, left, over), (batch, over, right)) if batch else ((left, over), (over, right))
-    product = np.matmul(laid(x, a, *groups[0]), laid(y, b, *groups[1]))
+    product = (np.matmul if over else np.multiply)(laid(x, a, *groups[0]), laid(y, b, *groups[1]))
     order = [*batch, *left, *right]
     product = product.reshape([sizes[k] for k in order]).transpose([order.index(k) for k in out])
     return product if product.flags.c_contiguous else product.copy("C")

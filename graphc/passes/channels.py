@@ -1,4 +1,4 @@
-"""Convolutions of which the channels, or the images, need not be told apart: each is fewer products, not a form.
+"""Convolutions of which the channels, images or places need not be told apart: each is fewer products, not a form.
 
     sum over o of conv(x, w)[n, o] = conv(x, sum over o of w)        conv(x, w) + conv(x, v) = conv(x, w + v)
     of an operand that is the same for all o, there is one o: the other operand is summed over o, or the result spread
@@ -8,14 +8,16 @@ What dims run together is what `Op.dims` declares; so gradients of convolutions 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, final
 
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS, Trait
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.labels import Words, words
-from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.replacing import beside, replaced
+from graphc.passes.taps import of_what_is_everywhere, sum_over_space
 
 _SLIDING = Trait.CONTRACTS | Trait.PADS
 _SUM, _MEAN, _ADD, _SUB, _SPREAD = (OPS[name] for name in ("sum", "mean", "add", "sub", "broadcast_to"))
@@ -25,31 +27,21 @@ def join_channels(graph: Graph) -> Graph:
     """`graph` with its convolutions summed up before, not afterwards. Rounds differently."""
     if not any(op.traits & _SLIDING == _SLIDING for op in graph.ops):
         return graph
-    writer = _Writer(graph)
-    found = writer.written()
-    return eliminate_dead_code(found) if writer.changed else graph
+    builder = beside(graph)
+    return replaced(graph, builder, _Channels(graph, builder).instead)
 
 
 @final
-class _Writer:
-    def __init__(self, graph: Graph):
-        self._graph = graph
-        self._uses = graph.uses()
-        self._builder = Builder()
-        self._builder.next_id = max(graph.nodes) + 1
-        self.changed = False
+class _Channels:
+    """What reads and sums up channels that need not be told apart."""
 
-    def written(self) -> Graph:
-        builder, new = self._builder, dict[int, int]()
-        for id, node in self._graph.nodes.items():
-            builder.where, builder.scope = node.where, node.scope
-            node = node.on(tuple([new.get(i, i) for i in node.inputs]))
-            builder.nodes[id] = node
-            found = self._without_spread(node) or self._summed(node) or self._added(node)
-            if found is not None:
-                new[id], self.changed = found.id, True
-        result = rename(self._graph.result, {id: new.get(id, id) for id in self._graph.outputs})
-        return self._graph.replace(builder.nodes, result)
+    def __init__(self, graph: Graph, builder: Builder):
+        self._uses = graph.uses()
+        self._builder = builder
+
+    def instead(self, node: Node) -> Symbol | None:
+        """The same as a node, with fewer products."""
+        return self._without_spread(node) or self._summed(node) or self._added(node)
 
     def _words(self, node: Node) -> Words | None:
         """The words of the dims of a convolution, or of a gradient of one."""
@@ -84,6 +76,11 @@ class _Writer:
             if len(below.shape) != len(given.shape):
                 continue
             own = found.operands[k]
+            everywhere = (*given.shape[:2], *[1] * (len(given.shape) - 2))
+            if below.shape == everywhere and k == 0:
+                summed = of_what_is_everywhere(builder, node, below)
+                if summed is not None:
+                    return summed
             same = [d for d, (a, b) in enumerate(zip(below.shape, given.shape, strict=True)) if a < b and own[d]]
             if not same:
                 continue
@@ -107,11 +104,16 @@ class _Writer:
         if node.op not in (_SUM, _MEAN) or self._uses.get(node.inputs[0], 2) != 1:
             return None
         inner = self._builder.nodes[node.inputs[0]]
+        F = self._builder.language
+        axes = {d % inner.aval.ndim for d in node.params["axis"]}
+        over = self._over_space(inner, axes, node.op is _MEAN)
+        if over is not None:
+            rest = tuple(sorted(axes & {0, 1}))
+            over = getattr(F, node.op.name)(over, axis=rest, keepdims=True) if rest else over
+            return F.reshape(over, shape=node.shape)
         found = self._words(inner)
         if found is None:
             return None
-        F = self._builder.language
-        axes = {d % len(inner.shape) for d in node.params["axis"]}
         operands = [self._builder.symbol(i) for i in inner.inputs]
         shape = list(inner.shape)
         for d in sorted(axes):
@@ -123,6 +125,20 @@ class _Writer:
         if tuple(shape) == inner.shape:
             return None
         return getattr(F, node.op.name)(self._convolved(inner, operands, tuple(shape)), **_chosen(node.params))
+
+    def _over_space(self, node: Node, axes: set[int], mean: bool) -> Symbol | None:
+        """The sum, or the mean, over all of space, of a convolution or of that and a bias."""
+        if not {*range(2, node.aval.ndim)} <= axes:
+            return None
+        if node.op is _ADD:
+            for x, y in (node.inputs, node.inputs[::-1]):
+                bias = self._builder.symbol(y)
+                if self._uses.get(x, 2) == 1 and {*bias.shape[max(len(bias.shape) - node.aval.ndim + 2, 0) :]} == {1}:
+                    over = self._over_space(self._builder.nodes[x], axes, mean)
+                    count = 1 if mean else math.prod(node.shape[2:])
+                    return None if over is None else over + (bias * count if count > 1 else bias)
+        over = None if self._words(node) is None else sum_over_space(self._builder, node)
+        return over * (1 / math.prod(node.shape[2:])) if over is not None and mean else over
 
     def _added(self, node: Node) -> Symbol | None:
         """The sum of two convolutions that have an operand in common, which nothing else reads."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Container
 from typing import Any, final
 
 from graphc.facts.bands import extent
-from graphc.facts.known import Facts
+from graphc.facts.known import DEFINITE, Facts
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ir.matrices import transposes
 from graphc.normal.gate import adds_up
@@ -31,7 +31,7 @@ from graphc.ops.solving import singular_message
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.diagonals import Parts, diagonal_matrix
 from graphc.passes.kronecker import Kronecker, kronecker, product
-from graphc.passes.low_rank import LowRank
+from graphc.passes.low_rank import LowRank, is_matrix
 from graphc.passes.matrices import is_one_matrix, node_of, operands, scaled, transposed
 from graphc.rewrite.rule import held_number
 
@@ -184,6 +184,7 @@ class _Writer:
 
     def _inverted(self, x: Symbol, checked: bool, asked: str) -> Symbol:
         F = self._builder.language
+        checked = checked and DEFINITE not in self._facts.claims(x.id)  # which has been checked
         inverse = functools.partial(self._inverse, checked=checked, asked=asked)
         below = transposed(x)
         if below is not None:
@@ -224,7 +225,8 @@ class _Writer:
                 return self._of_corner(x, *corner, inverse)
             thin = self._low_rank.of(x)
             if thin is not None:
-                d = self._nonzero(thin[0], checked and x.id not in self._trusted, asked)
+                known = is_matrix(thin[0]) or not checked or x.id in self._trusted
+                d = thin[0] if known else self._nonzero(thin[0], checked, asked)
                 return self._low_rank.inverse(x, d, thin[1], asked)
         return F.inv(x, checked=checked, asked=asked)
 

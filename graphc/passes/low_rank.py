@@ -1,8 +1,9 @@
-"""A diagonal plus a product through few columns, whose inverse and determinant are those of a small matrix.
+"""What is easily inverted plus a product through few columns: its inverse and determinant are those of a small matrix.
 
-    (D + c U U^T)^-1 = D^-1 - D^-1 U C^-1 U^T D^-1          (D + c U U^T)^-1 U = D^-1 U C^-1 / c
-    log |D + c U U^T| = log |D| + log |C| + k log c
-        C = 1 / c + U^T D^-1 U, D diagonal and positive, U with few columns, k of them
+    (D + c U M U^T)^-1 = D^-1 - D^-1 U C^-1 U^T D^-1          (D + c U M U^T)^-1 U = D^-1 U C^-1 M^-1 / c
+    log |D + c U M U^T| = log |D| + log |C| + log |M| + k log c
+        C = M^-1 / c + U^T D^-1 U, U with few columns, k of them, M the identity or positive definite
+        D diagonal and positive, or the inverse of what is positive definite
 
 They lose no more digits than the matrix is ill-conditioned, since D and C are positive definite and no worse
 conditioned. It is not done for I + U V^T: near a singular one, elimination had 50 times the digits. Where D is one
@@ -27,25 +28,35 @@ from graphc.passes.matrices import is_one_matrix, node_of, operands, scaled, tra
 from graphc.rewrite.rule import held_number
 
 THIN = 0.5  # columns of U for each row, at most
-_MATMUL, _RESHAPE = OPS["matmul"], OPS["reshape"]
+_MATMUL, _RESHAPE, _INV = OPS["matmul"], OPS["reshape"], OPS["inv"]
 
 
 class Product(NamedTuple):
-    """c U U^T, by the node of U."""
+    """c U M U^T, by the nodes of U and M."""
 
     factor: int
-    turned: bool  # whether it is U^T U
+    turned: bool  # whether it is U^T M U
     coefficient: Any
+    middle: int | None = None  # no M is the identity
 
 
 class _Thin(NamedTuple):
-    """D + c U U^T, for D a vector or one number; the inverse of C, and what U is if it is there as it is."""
+    """D + c U M U^T; the inverse of C, and what U is if it is there as it is.
+
+    d: a vector or one number, or the inverse of D, a matrix; middle: the inverse of M
+    """
 
     d: Symbol
     c: float
     u: Symbol
     core: Symbol
     part: Product | None
+    middle: Symbol | None
+
+
+def is_matrix(d: Symbol) -> bool:
+    """Whether it is the inverse of what is easily inverted, no diagonal."""
+    return len(d.shape) == 2
 
 
 @final
@@ -69,8 +80,10 @@ class LowRank:
         u, c, core = self._core(d, parts)
         core, below = F.inv(core, checked=False, asked=asked), self._over(u, d)
         rest = below @ core @ swap_last(F, below if d.shape else u)
-        found = diagonal_matrix(F, F.broadcast_to(F.reciprocal(d), shape=x.shape[:1])) - rest
-        self._thin[found.id] = _Thin(d, c, u, core, parts[0] if len(parts) == 1 else None)
+        inverse = d if is_matrix(d) else diagonal_matrix(F, F.broadcast_to(F.reciprocal(d), shape=x.shape[:1]))
+        found = inverse - rest
+        one = parts[0] if len(parts) == 1 else None
+        self._thin[found.id] = _Thin(d, c, u, core, one, self._inverse_of_middle(parts[0]))
         return found
 
     def determinant(
@@ -81,36 +94,56 @@ class LowRank:
         u, c, core = self._core(d, parts)
         sign, logs = logs_of(core)
         n, k = u.shape
-        logs = logs + (F.sum(F.log(d), axis=(0,), keepdims=False) if d.shape else F.log(d) * float(n - k))
         logs = logs if c == 1 else logs + k * math.log(c)
+        if parts[0].middle is not None:
+            logs = logs + logs_of(self._builder.symbol(parts[0].middle))[1]
+        if is_matrix(d):
+            return sign, logs - logs_of(d)[1]
+        logs = logs + (F.sum(F.log(d), axis=(0,), keepdims=False) if d.shape else F.log(d) * float(n - k))
         if held_number(d.id, self._builder.nodes):
             return sign, logs
         regular = F.all(F.ne(d, 0), axis=(0,) if d.shape else (), keepdims=False)
         return F.where(regular, sign, 0), F.where(regular, logs, -math.inf)
 
     def of(self, x: Symbol) -> tuple[Symbol, list[Product]] | None:
-        """(d, the rest): diag(d) with d > 0, d a vector or one number, and the others."""
-        form = self._facts.form(x.id) if is_one_matrix(x) and is_floating(x.dtype) else None
+        """(d, the rest): D, as a vector d > 0 or one number, or d = D^-1, a matrix; and the others."""
+        if not (is_one_matrix(x) and is_floating(x.dtype)):
+            return None
+        return self._split(self._facts.form(x.id), x) or self._split(self._facts.deep_form(x.id), x)
+
+    def _split(self, form: Form | None, x: Symbol) -> tuple[Symbol, list[Product]] | None:
         if form is None or len(form.terms) < 2:
             return None
-        on_diagonal = [t for t in form.terms if t.places[0] == t.places[1]]
-        others = [self._half(t, form.shape) for t in form.terms if t.places[0] != t.places[1]]
-        n = x.shape[0]
-        found = [h for h in others if h is not None]
-        if not on_diagonal or not found or len(found) < len(others):
+        base = [t for t in form.terms if t.places[0] == t.places[1]]
+        d = self._diagonal_of(Form(form.shape, tuple(base)), x) if base else None
+        if not base:
+            base = [t for t in form.terms if self._inverted(t) is not None]
+            d = self._inverted(base[0]) if len(base) == 1 else None
+        found = [h for t in form.terms if t not in base and (h := self._half(t, form.shape)) is not None]
+        if d is None or not found or len(found) + len(base) < len(form.terms):
             return None
-        nodes = self._builder.nodes
+        nodes, n = self._builder.nodes, x.shape[0]
         if sum([nodes[h.factor].size for h in found]) > THIN * n * n:
             return None
-        d = self._diagonal_of(Form(form.shape, tuple(on_diagonal)), x)
-        return None if d is None else (d, found)
+        return (d, found) if len(found) == 1 or not any(h.middle for h in found) else None
+
+    def _inverted(self, t: Term) -> Symbol | None:
+        """The definite matrix of which a term is the inverse."""
+        node = self._builder.nodes[t.factors[0].atom] if len(t.factors) == 1 and t.coefficient == 1 else None
+        if node is None or node.op is not _INV or {*t.factors[0].places} != {*t.places} or t.sizes != node.shape:
+            return None
+        return self._builder.symbol(node.inputs[0]) if self._facts.definite(node.inputs[0]) else None
 
     def _half(self, t: Term, shape: tuple[int, ...]) -> Product | None:
-        """A term of a form of this shape that is c U U^T, c > 0; U may be a vector."""
-        if len(t.factors) != 2 or isinstance(t.coefficient, complex) or t.coefficient <= 0:
+        """A term of a form of this shape that is c U M U^T, c > 0; U may be a vector."""
+        if isinstance(t.coefficient, complex) or t.coefficient <= 0:
+            return None
+        row, column = t.places
+        if len(t.factors) == 3:
+            return self._around(t)
+        if len(t.factors) != 2:
             return None
         a, b = t.factors
-        row, column = t.places
         if a.atom == b.atom and len(a.places) == 1 and {*a.places, *b.places} == {row, column}:  # of one column
             whole = all(len(p.steps) == 1 and p.steps[0][1] == 1 and not p.offset for p in t.places)
             n = self._builder.nodes[a.atom].size
@@ -126,6 +159,24 @@ class LowRank:
                 wanted = (t.sizes[row.labels[0]], t.sizes[shared.labels[0]])
                 if (node.shape if axis == 0 else node.shape[::-1]) == wanted:
                     return Product(a.atom, axis == 1, t.coefficient)
+        return None
+
+    def _around(self, t: Term) -> Product | None:
+        """c U M U^T, of three factors."""
+        nodes, (row, column) = self._builder.nodes, t.places
+        for k, m in enumerate(t.factors):
+            a, b = (f for j, f in enumerate(t.factors) if j != k)
+            if a.atom != b.atom or len(a.places) != 2 or len(m.places) != 2 or m.places[0] == m.places[1]:
+                continue
+            plain = all(len(p.steps) == 1 and p.steps[0][1] == 1 and not p.offset for p in (row, column, *m.places))
+            for axis in range(2):
+                ends, inner = {a.places[axis], b.places[axis]}, {a.places[1 - axis], b.places[1 - axis]}
+                if not plain or ends != {row, column} or inner != {*m.places}:
+                    continue
+                shape = nodes[a.atom].shape[:: -1 if axis else 1]
+                wanted = t.sizes[row.labels[0]], t.sizes[m.places[0].labels[0]]
+                if shape == wanted and nodes[m.atom].shape == wanted[1:] * 2 and self._facts.definite(m.atom):
+                    return Product(a.atom, axis == 1, t.coefficient, m.atom)
         return None
 
     def _diagonal_of(self, form: Form, x: Symbol) -> Symbol | None:
@@ -157,10 +208,12 @@ class LowRank:
     def _over(self, u: Symbol, d: Symbol) -> Symbol:
         """D^-1 U."""
         F = self._builder.language
+        if is_matrix(d):
+            return d @ u
         return F.div(u, F.reshape(d, shape=(u.shape[0], 1)) if d.shape else d)
 
     def _core(self, d: Symbol, parts: list[Product]) -> tuple[Symbol, float, Symbol]:
-        """U, c and C of D + c U U^T."""
+        """U, c and C of D + c U M U^T."""
         F, builder = self._builder.language, self._builder
         columns: list[Symbol] = []
         c = float(parts[0].coefficient) if len(parts) == 1 else 1.0
@@ -172,10 +225,21 @@ class LowRank:
         u = columns[0] if len(columns) == 1 else F.cat(*columns, axis=1)
         added = builder.constant(1 / c, u.dtype) if d.shape else d if c == 1 else d * (1 / c)
         gram = swap_last(F, u) @ (self._over(u, d) if d.shape else u)
+        middle = self._inverse_of_middle(parts[0])
+        if middle is not None:
+            return u, c, (middle if d.shape and c == 1 else middle * added) + gram
         return u, c, diagonal_matrix(F, F.broadcast_to(added, shape=u.shape[1:])) + gram
 
+    def _inverse_of_middle(self, part: Product) -> Symbol | None:
+        """M^-1."""
+        if part.middle is None:
+            return None
+        m = self._builder.symbol(part.middle)
+        node = node_of(m)
+        return operands(m)[0] if node.op is _INV else self._builder.language.inv(m, checked=False, asked="inv")
+
     def pushed(self, factors: Sequence[int]) -> Symbol | None:
-        """A product with an inverse of D + c U U^T that begins, or ends, with U beside it: it has C^-1 instead."""
+        """A product with an inverse of D + c U M U^T that begins, or ends, with U beside it: it has C^-1 instead."""
         for place, id in enumerate(factors):
             thin, numbers = self._scaled_thin(self._builder.symbol(id))
             if thin is None or thin.part is None:
@@ -188,6 +252,8 @@ class LowRank:
             core = core if thin.c == 1 else core * (1 / thin.c)
             for number in numbers:
                 core = core * number
+            if thin.middle is not None:
+                core = core @ thin.middle if place == 0 else thin.middle @ core
             if place == 0:
                 return u @ (core @ z[0] if z else core)
             return (z[0] @ core if z else core) @ swap_last(F, u)

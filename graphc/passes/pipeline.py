@@ -18,6 +18,7 @@ from graphc.normal.regions import rewrite_regions
 from graphc.passes.assumptions import drop_proven
 from graphc.passes.bands import split_bands
 from graphc.passes.batching import batch_products
+from graphc.passes.causal import split_triangles
 from graphc.passes.channels import join_channels
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
@@ -37,6 +38,7 @@ from graphc.passes.settings import DEFAULT, LOWERING, USUAL, VERSIONS, WIDE, Set
 from graphc.passes.settled import Pass, settling
 from graphc.passes.slices import batch_slices
 from graphc.passes.solves import solve_systems
+from graphc.passes.spectra import without_spectra
 from graphc.passes.spelling import as_before, multilinear
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
@@ -44,6 +46,7 @@ from graphc.passes.support import shrink
 from graphc.passes.versions import in_versions
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
+MUCH = 0.8  # of what a region cost, left at most: then forms are looked for again
 SWEEPS = 8  # simplification stops by itself long before
 
 
@@ -159,12 +162,14 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         dead,
         ("assumptions", REASSOCIATES, drop_proven),
         (VERSIONS, REASSOCIATES, partial(versions, settings=settings)),
+        ("spectra", REASSOCIATES, without_spectra),
         ("inverses", REASSOCIATES, expand_inverses),
         ("places", REASSOCIATES, regular_places),
         *once,
         ("channels", REASSOCIATES, join_channels),
         ("slices", REASSOCIATES, batch_slices),
         ("pads", REASSOCIATES, join_pads),
+        ("triangles", REASSOCIATES, split_triangles),
         *algebra,
         ("repeats", REASSOCIATES, partial(repeats, settings=settings)),
         trim,
@@ -208,10 +213,13 @@ def sums_of_products(graph: Graph, settings: Settings = DEFAULT) -> Graph:
         return graph
     clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(as_before(rewritten, spelled, graph))))
     clean = _recorded(clean, Record("sums of products", len(graph), len(clean), notes=tuple(_counted(found))))
-    if not settings.allow("demand", REASSOCIATES):
-        return clean
-    narrowed = narrow(clean)  # of what products read parts only now
-    return clean if narrowed is clean else sums_of_products(eliminate_common_subexpressions(narrowed), settings)
+    narrowed = (
+        narrow(clean) if settings.allow("demand", REASSOCIATES) else clean
+    )  # of what products read parts only now
+    if narrowed is not clean:
+        return sums_of_products(eliminate_common_subexpressions(narrowed), settings)
+    # what is much less was a sum that had to be an atom, of which the forms may be known now
+    return sums_of_products(clean, settings) if any(each.after <= MUCH * each.before for each in found) else clean
 
 
 def like_terms(graph: Graph, settings: Settings = DEFAULT) -> Graph:

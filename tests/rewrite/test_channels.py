@@ -1,4 +1,4 @@
-"""Convolutions whose channels, or images, are added up: the same numbers, from fewer products."""
+"""Convolutions whose channels, images or places are added up: the same numbers, from fewer products."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ CASES: dict[str, tuple[Any, float]] = {  # a function of x, w, v; the part of th
     "kernels that are one": (lambda x, w, v: F.conv2d(x, w[:1].expand(w.shape), padding=1), 0.6),
     "kernels added": (lambda x, w, v: F.conv2d(x, w) + F.conv2d(x, v), 0.6),
     "images subtracted": (lambda x, w, v: F.conv2d(x, w) - F.conv2d(2 * x.cos(), w), 0.7),
+    "places": (lambda x, w, v: F.conv2d(x, w, padding=1).mean((2, 3)), 0.2),
+    "far places": (
+        lambda x, w, v: F.conv2d(x, w, stride=(2, 1), padding=(3, 0), dilation=(1, 2)).sum((2, 3), True),
+        0.4,
+    ),
+    "places and a bias": (lambda x, w, v: F.conv2d(x, w, v[:, 0, 0, 0]).mean((0, 2, 3)), 0.2),
+    "places of a line": (lambda x, w, v: F.conv1d(x[..., 0], w[..., 0]).sum((-1, 1)), 0.8),
     "transposed": (lambda x, w, v: F.conv_transpose2d(x, w.transpose(0, 1)[:4]).sum(1), 0.7),
 }
 
@@ -52,7 +59,7 @@ def test_numbers_stay_and_products_go(name: str, gradient: bool):
 @pytest.mark.parametrize("of", [
     lambda x, w, v: (y := F.conv2d(x, w)).sum(1) * y[0, 0, 0, 0],  # all of it is read
     lambda x, w, v: F.conv2d(x, w[:, :2], groups=2).sum(1),
-    lambda x, w, v: F.conv2d(x, w).sum((2, 3)),
+    lambda x, w, v: F.conv2d(x, w).sum(2),
     lambda x, w, v: F.conv2d(x, w) + F.conv2d(x, v, padding=1)[:, :, 1:-1, 1:-1],
 ])  # fmt: skip
 def test_other_convolutions_are_left_as_they_are(of: Any):

@@ -12,7 +12,7 @@ import eager as torch
 import graphc
 from eager import block_diag, logdet
 from eager.engine.language import E
-from eager.linalg import det, inv, slogdet, solve
+from eager.linalg import det, eigh, eigvalsh, inv, slogdet, solve
 from graphc.passes import optimize
 from graphc.passes.solves import solve_systems
 from tests.depth import one_in
@@ -27,6 +27,10 @@ def _matrix(*shape: int) -> np.ndarray:
 
 def one(n: int = N) -> Any:
     return torch.eye(n, dtype=torch.float64)
+
+
+def spd(S: Any) -> Any:
+    return graphc.assume(S, "spd")
 
 
 _S = _matrix(N, N)
@@ -110,8 +114,16 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "kron sign": lambda A, X: slogdet(torch.kron(A[:9, :9], X[:7] + 2 * one(7)) * -3)[0] + A[0, 0],
     "kron solve of eye": lambda X, b: solve(torch.kron(X[:6] @ X[:6].T + one(6), one(11)), b),
     "Q": lambda A, b: solve(torch.linalg.qr(A)[0], b) + inv(torch.linalg.qr(A)[0].T)[2],
-    "assumed": lambda S, b: (lambda S: solve(S, b) @ b + slogdet(S)[1] + inv(S.T)[1] @ b)(graphc.assume(S, "spd")),
+    "assumed": lambda S, b: (lambda S: solve(S, b) @ b + slogdet(S)[1] + inv(S.T)[1] @ b)(spd(S)),
     "newton": lambda A,b: b-inv(A.T@A+.1*one())@(A.T@(A@b)),
+    "low inv": lambda S,X,b: inv(inv(spd(S))+2*X@inv(X.T@X+one(7))@X.T)@X@inv(X.T@X+one(7))@b[:7],
+    "low inv ld": lambda S,X: slogdet(inv(spd(S))+X@inv(X.T@X+one(7))@X.T)[1],
+    "low d ld": lambda X,d: slogdet(torch.diag(d*d+1)+X@inv(X.T@X+one(7))@X.T)[1],
+    "low inv 1": lambda S,X,b: b@inv(inv(spd(S))+.3*X@X.T),
+    "eig": lambda S: (lambda e: torch.log(e).sum()+(1/e).mean()-(2*e*e*e).sum()+e.sum()/(e*e).sum())(eigvalsh(spd(S))),
+    "eig rough": lambda B,s: (lambda e: (s*e*e+e).sum()*e.sum())(eigvalsh(B+B.T)),
+    "eig again": lambda S,b: (lambda e,V: V@torch.diag(1/e)@V.T@b+(V*(e*e-2*e))@(V.T@b))(*eigh(S, UPLO="U")),
+    "eig left": lambda S: eigvalsh(S)[0]+eigvalsh(S).sum()+torch.log(eigvalsh(S[:9,:9]-one(9))).sum(),
     "exp kernel": lambda X,b: solve(torch.exp(-torch.cdist(X,X)**2)+one()*.1,b),
 }  # fmt: skip
 
@@ -152,6 +164,8 @@ LEFT: dict[str, set[str]] = {
     "low d": set(), "low ld": set(), "gp": {"solve", "slogdet"}, "invinv": {"solve", "slogdet"}, "inv sum": {"solve"},
     "inv row": {"solve"}, "kron two": set(), "kron logdet": set(), "Q": set(),
     "chol": {"cholesky", "solve_triangular"}, "blk": {"solve"},
+    "low inv": set(), "low inv ld": {"slogdet"}, "low inv 1": set(), "eig": {"slogdet", "inv"}, "eig rough": set(),
+    "eig again": {"solve"}, "eig left": {"eigh"},
 }  # fmt: skip
 COMPILED = [
     pytest.param(name, gradient, marks=[] if name in LEFT and not gradient else [pytest.mark.deep], id=f"{name}-{kind}")
@@ -166,7 +180,7 @@ def test_compiled_values(name: str, gradient: bool):
     _check(graphc.lower(optimize(graph))(*given), graph(*[x.numpy() for x in given]))
 
 
-DEAR = {"solve", "inv", "slogdet", "det", "cholesky", "solve_triangular", "lu", "cofactor"}
+DEAR = {"solve", "inv", "slogdet", "det", "cholesky", "solve_triangular", "lu", "cofactor", "eigh"}
 
 
 @pytest.mark.parametrize("name", LEFT)

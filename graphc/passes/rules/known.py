@@ -43,6 +43,10 @@ def _is_largest(x: Any, c: Any) -> bool:
     return is_floating(x.dtype) and c.shape in ((), x.shape) and _facts(x).range(x.id).high <= number(c)
 
 
+def _is_mirrored(x: Any, dims: Any) -> bool:
+    return dims == (1, 0) and is_floating(x.dtype) and x.shape[0] == x.shape[1] and _facts(x).symmetric(x.id)
+
+
 def _vanishes(x: Any, c: Any) -> bool:
     return number(c) == 0 and finite(x)
 
@@ -63,6 +67,8 @@ RULES = (
     R("greater_than_largest", REASSOCIATES, lambda F, x, c: F.gt(x, c),
       lambda F, x, c: F.full(shape=x.shape, value=False, dtype=BOOL), numbers="c", when=_is_largest,
       example={**_X, "c": Full((), 2.5)}),
+    R("transpose_of_symmetric", REASSOCIATES, lambda F, x, d: F.permute(x, dims=d), lambda F, x, d: x,
+      when=_is_mirrored, example={"x": Full((4, 4), 1.5), "d": (1, 0)}),
     R("zero_times_finite", REASSOCIATES, lambda F, x, c: x * c,
       lambda F, x, c: F.full(shape=np.broadcast_shapes(x.shape, c.shape), value=0, dtype=x.dtype), numbers="c",
       when=_vanishes, example={**_X, "c": Full((), 0.0)}),

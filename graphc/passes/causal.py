@@ -1,0 +1,259 @@
+"""Triangles of products through few columns, which are only multiplied or summed up: never made as a whole.
+
+    tril(A B^T) V, chunk by chunk of rows, a after b:          A_a (sum over b < a of B_b^T V_b) + tril(A_a B_a^T) V_a
+
+as causal attention without a softmax is, and sums up to each row. A column times a row is such a product, and a matrix
+of ones. With r columns of A and m of V, n rows take n (r m + c (r + m)) multiplications instead of n^2 (r + m).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from graphc.facts.bands import leaves_triangle, whole
+from graphc.facts.known import Facts
+from graphc.ir import Builder, Graph, Node, Symbol
+from graphc.ir.matrices import transposes
+from graphc.normal.affine import Unsolved, label
+from graphc.normal.emit import emit
+from graphc.normal.form import Factor, Form, tidy
+from graphc.ops import OPS
+from graphc.ops.dtypes import is_floating
+from graphc.ops.linalg import swap_last
+from graphc.passes.replacing import beside, replaced
+from graphc.rewrite.rule import held_number
+
+FEW = 4  # columns, of which products are as quick in short chunks
+SHORT, LONG = 16, 64  # rows of a chunk
+_MATMUL, _SUM, _ADD, _MUL, _DIV, _WHERE = (OPS[name] for name in ("matmul", "sum", "add", "mul", "div", "where"))
+
+
+class _Mask(NamedTuple):
+    """A diagonal, the column less the row, and what is above it, or below it."""
+
+    upper: bool
+    diagonal: int
+
+
+class _Triangle(NamedTuple):
+    """What a mask leaves of the matrix `of`, perhaps transposed then."""
+
+    of: int
+    mask: _Mask
+    turned: bool = False
+
+
+def split_triangles(graph: Graph) -> Graph:
+    """`graph` with what reads such triangles computed in chunks. Rounds differently."""
+    if not any(node.op in (_MATMUL, _SUM) for node in graph.nodes.values()):
+        return graph
+    builder = beside(graph)
+    return replaced(graph, builder, _Chunks(builder).instead)
+
+
+@final
+class _Chunks:
+    """What reads triangles, in chunks."""
+
+    def __init__(self, builder: Builder):
+        self._builder = builder
+        self._facts = Facts(builder.nodes)
+        self._triangles: dict[int, tuple[_Triangle, ...]] = {}
+
+    def instead(self, node: Node) -> Symbol | None:
+        """The same as a node, if that is a product or a sum of triangles."""
+        if node.op not in (_MATMUL, _SUM) or not is_floating(node.dtype):
+            return None
+        try:
+            return self._product(node) if node.op is _MATMUL else self._summed(node)
+        except Unsolved:
+            return None
+
+    def _product(self, node: Node) -> Symbol | None:
+        """A product of triangles and a matrix or a vector, in either order."""
+        F, builder = self._builder.language, self._builder
+        for k, id in enumerate(node.inputs):
+            triangles = self._triangles_of(id)
+            other = builder.symbol(node.inputs[1 - k])
+            if not triangles or len(other.shape) > 2:
+                continue
+            column = F.reshape(other, shape=(other.shape[0], 1)) if len(other.shape) == 1 else other
+            v = swap_last(F, column) if k and len(other.shape) == 2 else column
+            found = self._times(triangles, v, turned=bool(k))
+            if found is not None:
+                found = swap_last(F, found) if k else found
+                return found if found.shape == node.shape else F.reshape(found, shape=node.shape)
+        return None
+
+    def _summed(self, node: Node) -> Symbol | None:
+        """A sum of the rows of triangles, of their columns, or of all."""
+        axes = node.params["axis"]
+        triangles = self._triangles_of(node.inputs[0]) if axes else ()
+        if not triangles:
+            return None
+        F, n = self._builder.language, self._builder.nodes[node.inputs[0]].shape[0]
+        ones = F.full(shape=(n, 1), value=1, dtype=node.dtype)
+        found = self._times(triangles, ones, turned=axes[0] % 2 == 0)
+        if found is None:
+            return None
+        found = F.sum(found, axis=(0,), keepdims=False) if len(axes) == 2 else found
+        return F.reshape(found, shape=node.shape)
+
+    def _triangles_of(self, id: int) -> tuple[_Triangle, ...]:
+        """The triangles that a node is the sum of, if it is large and square."""
+        if id not in self._triangles:
+            node = self._builder.nodes[id]
+            n = node.shape[0] if node.aval.ndim == 2 and node.shape[0] == node.shape[1] else None
+            self._triangles[id] = self._found(node) if type(n) is int and n >= 8 * SHORT else ()
+        return self._triangles[id]
+
+    def _found(self, node: Node) -> tuple[_Triangle, ...]:
+        nodes, shape = self._builder.nodes, node.shape
+        if transposes(node):
+            return tuple([t._replace(turned=not t.turned) for t in self._triangles_of(node.inputs[0])])
+        if leaves_triangle(node):
+            return (_Triangle(node.inputs[0], self._left(node)),)
+        if node.op is _WHERE:
+            for k, wanted in ((1, True), (2, False)):
+                mask = self._mask(node.inputs[0], shape, wanted) if self._is_zero(node.inputs[3 - k]) else None
+                if mask is not None and nodes[node.inputs[k]].shape == shape:
+                    return (_Triangle(node.inputs[k], mask),)
+        if node.op is _ADD:
+            each = [self._triangles_of(i) for i in node.inputs]
+            return (*each[0], *each[1]) if all(each) else ()
+        if node.op is not _MUL and node.op is not _DIV:
+            return ()
+        ways = [node.inputs] if node.op is _DIV else [node.inputs, node.inputs[::-1]]
+        ways = [(a, b) for a, b in ways if nodes[a].shape == shape]
+        for a, b in ways:
+            mask = self._mask(b, shape) if node.op is _MUL else None
+            if mask is not None:
+                return (_Triangle(a, mask),)
+        for a, b in ways:
+            below = self._triangles_of(a) if nodes[b].size < node.size or self._is_outer(b) else ()
+            if below:
+                return tuple([t._replace(of=self._scaled(t, b, node.op is _DIV)) for t in below])
+        return ()
+
+    def _is_outer(self, id: int) -> bool:
+        """Whether a matrix repeats a row, a column or a number."""
+        form = self._facts.outer_form(id)
+        factors = [f for t in form.terms for f in t.factors] if form is not None and len(form.terms) == 1 else []
+        return len(factors) == 1 and len(factors[0].places) < 2
+
+    def _scaled(self, triangle: _Triangle, by: int, divided: bool) -> int:
+        """What the triangle is left of if it is multiplied, or divided, by a row, a column or a number."""
+        F, x = self._builder.language, self._builder.symbol(by)
+        x = F.reciprocal(x) if divided else x
+        if triangle.turned and len(x.shape):
+            x = F.reshape(x, shape=(x.shape[0], 1)) if len(x.shape) == 1 else swap_last(F, x)
+        return (self._builder.symbol(triangle.of) * x).id
+
+    def _is_zero(self, id: int) -> bool:
+        return held_number(id, self._builder.nodes) == 0
+
+    def _left(self, node: Node) -> _Mask:
+        """Which triangle an op leaves."""
+        assert node.op.band is not None
+        n = node.shape[0]
+        below, above = node.op.band(node.shape, node.params, whole(node.shape))
+        return _Mask(True, -below) if above == n - 1 else _Mask(False, above)
+
+    def _mask(self, id: int, shape: tuple[int, ...], wanted: bool = True) -> _Mask | None:
+        """Which triangle has ones, or is as `wanted`, in a matrix that is the same in every run."""
+        node = self._builder.nodes[id]
+        if node.shape != shape:
+            return None
+        if leaves_triangle(node) and held_number(node.inputs[0], self._builder.nodes) == 1:
+            return self._left(node)
+        held = self._facts.held.value(id)
+        if held is None or np.shape(held) != shape:
+            return None
+        held = held if wanted else np.logical_not(held)
+        for upper in (False, True):
+            for diagonal in (0, 1 if upper else -1):
+                ones = np.triu(np.ones(shape, bool), diagonal) if upper else np.tril(np.ones(shape, bool), diagonal)
+                if np.array_equal(held, ones):
+                    return _Mask(upper, diagonal)
+        return None
+
+    def _times(self, triangles: tuple[_Triangle, ...], v: Symbol, turned: bool) -> Symbol | None:
+        """Triangles, or their transposes, times a matrix; None if chunks are no less work."""
+        found = [self._one_times(t, v, turned != t.turned) for t in triangles]
+        known = [x for x in found if x is not None]
+        return functools.reduce(operator.add, known) if len(known) == len(found) else None
+
+    def _one_times(self, triangle: _Triangle, v: Symbol, turned: bool) -> Symbol | None:
+        upper, d = triangle.mask
+        factors = self._factors(triangle.of) if d in (0, 1 if upper else -1) else None
+        if factors is None:
+            return None
+        a, b = factors
+        if turned:
+            a, b, upper, d = b, a, not upper, -d
+        (n, r), m = a.shape, v.shape[1]
+        least = SHORT if min(r, m) <= FEW else LONG
+        c = next((c for c in range(least, 2 * least) if n % c == 0), least)
+        if 2 * (c * (r + m) + 2 * r * m) > n * (r + m):
+            return None
+        return self._chunks(a, b, v, c, upper, d)
+
+    def _chunks(self, a: Symbol, b: Symbol, v: Symbol, c: int, upper: bool, d: int) -> Symbol:
+        F = self._builder.language
+        n, k = a.shape[0], -(-a.shape[0] // c)
+
+        def cut(x: Symbol) -> Any:
+            x = x if n == k * c else F.pad_zeros(x, low=(0, 0), high=(k * c - n, 0), interior=(0, 0))
+            return F.reshape(x, shape=(k, c, x.shape[1]))
+
+        a, b, v = cut(a), cut(b), cut(v)
+        each = swap_last(F, b) @ v
+        start, stop = (1, k) if upper else (0, k - 1)
+        others = F.slice(each, start=(start, 0, 0), stop=(stop, *each.shape[1:]), step=(1, 1, 1))
+        others = F.cumsum(others, axis=0, reverse=upper)
+        low, high = (0, 1) if upper else (1, 0)
+        others = F.pad_zeros(others, low=(low, 0, 0), high=(high, 0, 0), interior=(0, 0, 0))
+        own = (F.triu if upper else F.tril)(a @ swap_last(F, b), diagonal=d)
+        found = F.reshape(a @ others + own @ v, shape=(k * c, v.shape[2]))
+        return found if n == k * c else F.slice(found, start=(0, 0), stop=(n, v.shape[2]), step=(1, 1))
+
+    def _factors(self, id: int) -> tuple[Symbol, Symbol] | None:
+        """(A, B) of A B^T, if a matrix is that."""
+        node = self._builder.nodes[id]
+        form = self._facts.outer_form(id)
+        if form is None or len(form.terms) != 1:
+            return None
+        ((number, factors, places, sizes),) = form.terms
+        row, column = places
+        if row == column or any(len(p.steps) != 1 or p != label(*p.labels) for p in places):
+            return None
+        (i,), (j,) = row.labels, column.labels
+        left = [f for f in factors if j not in _labels([f])]
+        right = [f for f in factors if j in _labels([f])]
+        shared = sorted(_labels(left) & _labels(right))
+        if i in _labels(right) or (sizes[i], sizes[j]) != node.shape:
+            return None
+        a = self._part(number, left, [i, *shared], sizes, node.dtype)
+        return a, self._part(1, right, [j, *shared], sizes, node.dtype)
+
+    def _part(self, number: Any, factors: list[Factor], kept: list[int], sizes: tuple[int, ...], dtype: Any) -> Symbol:
+        """The product of some factors as a matrix: its rows are the first of the labels, its columns the others."""
+        own = _labels(factors) | {*kept}
+        term = tidy(number, factors, [label(k) for k in kept], [n if k in own else 1 for k, n in enumerate(sizes)])
+        if term is None:
+            raise Unsolved
+        shape = tuple([sizes[k] for k in kept])
+        atoms = {f.atom: self._builder.symbol(f.atom) for f in factors}
+        found = emit(self._builder, Form(shape, (term,)), atoms, dtype)
+        return (
+            found if len(shape) == 2 else self._builder.language.reshape(found, shape=(shape[0], math.prod(shape[1:])))
+        )
+
+
+def _labels(factors: list[Factor]) -> set[int]:
+    return {k for f in factors for place in f.places for k in place.labels}

@@ -1,0 +1,34 @@
+"""Graphs written anew, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.passes.dce import eliminate_dead_code
+
+
+def beside(graph: Graph) -> Builder:
+    """A builder of nodes that are none of the graph's."""
+    builder = Builder()
+    builder.next_id = max(graph.nodes) + 1
+    return builder
+
+
+def replaced(graph: Graph, builder: Builder, instead: Callable[[Node], Symbol | None]) -> Graph:
+    """`graph` with what `instead` gives for a node in its place; the node stays where that is None.
+
+    instead is asked in order, about nodes on what is there now, which `builder` has; it appends there what it needs.
+    """
+    new: dict[int, int] = {}
+    for id, node in graph.nodes.items():
+        builder.where, builder.scope = node.where, node.scope
+        node = node.on(tuple([new.get(i, i) for i in node.inputs]))
+        builder.nodes[id] = node
+        found = instead(node)
+        if found is not None:
+            new[id] = found.id
+    if not new:
+        return graph
+    result = rename(graph.result, {id: new.get(id, id) for id in graph.outputs})
+    return eliminate_dead_code(graph.replace(builder.nodes, result))
