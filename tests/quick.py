@@ -1,13 +1,11 @@
 """Compiled programs that are there at once, for tests of what is done before and after XLA's part.
 
-`OPTIONS` make XLA compile in a third of the time; the code is slower, and rounds otherwise in places. `compilation`
-leaves XLA out: the graph that would be lowered runs on NumPy. Every op is compiled in tests/lowering, with its
-gradients; the deep suite compiles all, with XLA's own options.
+`OPTIONS` make XLA compile in a third of the time. `compilation` leaves XLA out: the graph that would be lowered runs on
+NumPy. Every op is compiled in tests/lowering, with its gradients; the deep suite compiles all, with XLA's own options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, final
 
@@ -16,28 +14,10 @@ import numpy as np
 
 from graphc.errors import NO_HALF
 from graphc.lowering.executable import Executable
+from graphc.lowering.quick import OPTIONS
 from graphc.lowering.stages import NO_SYMBOL, Compilation
 from graphc.ops.interpret import run_kernel
 
-
-def _known(name: str, value: Any) -> bool:
-    """Whether this version of XLA has the option."""
-    try:
-        jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
-    except jax.errors.JaxRuntimeError as error:
-        if "No such compile option" not in str(error):
-            raise
-        return False
-    return True
-
-
-_WANTED: Mapping[str, Any] = {
-    "xla_backend_optimization_level": 0,
-    "xla_cpu_use_fusion_emitters": False,  # until JAX 0.10
-    "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_parallel_codegen_split_count": 1,
-}
-OPTIONS: Mapping[str, Any] = {name: value for name, value in _WANTED.items() if _known(name, value)}
 FLAGS = " ".join(f"--{name}={str(value).lower()}" for name, value in OPTIONS.items())  # for XLA_FLAGS
 
 

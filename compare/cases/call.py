@@ -38,7 +38,7 @@ from graphc.ir import Node
 from graphc.ops.aval import Aval, aval_of
 from graphc.ops.dtypes import is_inexact
 
-SINGLY = 4  # results of a call that are differentiated by themselves, at most
+SINGLY = 4  # results of a call that are differentiated by themselves, at most: each takes a program of its own
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -237,7 +237,8 @@ class Call:
         """The inputs that gradients arrive at, of all results together and of each alone."""
         slots = self._slots_of(list(tensors.values()))
         live = {label: t for k, (label, t) in zip(slots, tensors.items(), strict=True) if self._live(k, t)}
-        asked = {"all": list(live.values()), **{label: [t] for label, t in [*live.items()][:SINGLY] if len(live) > 1}}
+        singly = [*live.items()][: SINGLY if self.locates else 1] if len(live) > 1 else []
+        asked = {"all": list(live.values()), **{label: [t] for label, t in singly}}
         found: dict[str, frozenset[str] | str] = {}
         for label, results in asked.items() if live and self.wrt else ():
             seeds = [Tensor._wrap(np.ones(t._d.shape, t._dtype())) for t in results]

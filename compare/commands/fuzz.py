@@ -25,6 +25,7 @@ def add_arguments(command: ArgumentParser) -> None:
     command.add_argument("--size", type=int, default=SIZE, help="ops of a program")
     command.add_argument("--batch", type=int, default=BATCH, help="programs that share a compilation")
     command.add_argument("--without", help="ops to leave out, separated by commas")
+    command.add_argument("--quick", action="store_true", help="XLA compiles batches without its optimizations")
     command.add_argument(
         "--workers", type=int, default=1, help="processes; 0: none but the command's own, without limits"
     )
@@ -56,7 +57,7 @@ def run(arguments: Namespace) -> int:
         shown = sys.stderr.isatty() and not arguments.quiet
         report = fuzz(
             count, seconds=arguments.seconds, seed=arguments.seed, modes=modes_of(arguments) or FUZZED,
-            size=arguments.size, batch=arguments.batch, corpus=arguments.corpus,
+            size=arguments.size, batch=arguments.batch, quick=arguments.quick, corpus=arguments.corpus,
             workers=arguments.workers, resume=arguments.resume, time_limit=arguments.time_limit,
             memory_limit=arguments.memory_limit,
             without=arguments.without.split(",") if arguments.without else (),

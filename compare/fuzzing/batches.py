@@ -9,6 +9,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from multiprocessing.connection import wait
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from compare.fuzzing.workers import HANG, MEMORY, POLL, PROCESS, Ended, Limits, 
 from compare.judging.tolerance import Verdict
 from eager.core.tensor import Tensor
 from graphc.display import Block, Code, Section
+from graphc.lowering.quick import quickly
 from graphc.lowering.stages import forget_programs
 from graphc.lowering.timing import unannounced
 
@@ -28,11 +30,14 @@ FORGET = 64  # programs, after which what JAX keeps of them is dropped
 
 
 class Settings(NamedTuple):
-    """What makes two campaigns the same but for their numbers: modes, ops of a program, ops that are left out."""
+    """What makes two campaigns the same but for their numbers: modes, ops of a program, ops that are left out, and
+    whether batches are compiled quickly.
+    """
 
     modes: tuple[str, ...]
     size: int
     without: tuple[str, ...]
+    quick: bool = False
 
 
 class Failure(NamedTuple):
@@ -64,7 +69,7 @@ def checked(settings: Settings, numbers: Sequence[int]) -> Result:
     """Check the programs of these numbers as one, for one compilation; where modes part, each by itself."""
     programs = [generate(number, settings.size, settings.without) for number in numbers]
     with unannounced():
-        reports = list(_reports(programs, settings.modes))
+        reports = list(_reports(programs, settings))
     if any(number % FORGET == 0 for number in numbers):
         forget_programs()
     found = [Failure(*f) for f in zip(numbers, programs, reports, strict=True) if not f[2].ok]
@@ -72,13 +77,14 @@ def checked(settings: Settings, numbers: Sequence[int]) -> Result:
     return Result(Counter(r.verdict for r in reports), ops, pairs, found, [])
 
 
-def _reports(programs: Sequence[Program], modes: Sequence[str]) -> Iterator[Report]:
-    """The report of each program: that of all of them together, if that is good."""
+def _reports(programs: Sequence[Program], settings: Settings) -> Iterator[Report]:
+    """The report of each program: that of all of them together, if that is good. Alone they have XLA's own options."""
     if not programs:
         return
-    report = _check(together(programs), [p.arguments() for p in programs], modes, locate=False)
+    with quickly() if settings.quick else nullcontext():
+        report = _check(together(programs), [p.arguments() for p in programs], settings.modes, locate=False)
     for k, program in enumerate(programs):
-        yield _part(report, k) if report.ok else _check(program.function, program.arguments(), modes)
+        yield _part(report, k) if report.ok else _check(program.function, program.arguments(), settings.modes)
 
 
 def _part(report: Report, k: int) -> Report:

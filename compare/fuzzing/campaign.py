@@ -97,6 +97,7 @@ def fuzz(
     size: int = SIZE,
     batch: int = BATCH,
     without: Collection[str] = (),
+    quick: bool = False,
     workers: int = 0,
     time_limit: float = Limits().seconds,
     memory_limit: float = Limits().memory / MIB,
@@ -114,6 +115,7 @@ def fuzz(
     size      ops of a program
     batch     programs that are checked as one, for one compilation; where those part, each is checked alone
     without   names of ops to leave out
+    quick     XLA compiles the programs of a batch without its optimizations, in a third of the time
     workers   processes; 0: none but this one, which a program that hangs or crashes takes with it. With others, `fuzz`
               is called below `if __name__ == "__main__":`, as in any such program
     time_limit, memory_limit
@@ -141,7 +143,7 @@ def fuzz(
     if unknown := sorted(set(without) - OPS.keys()):
         raise ValueError(f"no op named '{unknown[0]}'")
     limits = checked_limits(time_limit, memory_limit)
-    settings = Settings(modes, size, tuple(sorted(without)))
+    settings = Settings(modes, size, tuple(sorted(without)), quick)
     start = time.perf_counter()
     found = Corpus(None if corpus is None else Path(corpus), settings, seed_of_code() if seed is None else seed, resume)
     begun = found.first + found.done

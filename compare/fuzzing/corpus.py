@@ -14,14 +14,14 @@ from graphc.errors import ReportFileError
 from graphc.files import writing
 from graphc.files.contents import contents
 from graphc.files.json_text import Limits, parsed
-from graphc.files.schema import Number, OneOf, Record, Row, Table, Text, Tuple, Whole
+from graphc.files.schema import Flag, Number, OneOf, Record, Row, Table, Text, Tuple, Whole
 
 STATE = "campaign.json"
 LIMITS = Limits(2**26, 8, 4_000_000)
 _NAME, _COUNT, _VERDICT = Text(most=1000), Whole(0), OneOf(tuple(v.name for v in Verdict))
 SCHEMA = Record(
     {
-        "settings": Record({"modes": Row(_NAME), "size": Whole(1), "without": Row(_NAME)}),
+        "settings": Record({"modes": Row(_NAME), "size": Whole(1), "without": Row(_NAME), "quick": Flag()}),
         "first": Whole(),
         "done": _COUNT,
         "seconds": Number(0),

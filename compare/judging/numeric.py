@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -232,8 +232,9 @@ def evaluate(
     rounding: Rounding | None = None,
     checked: bool = True,
     choices: Mapping[int, np.ndarray] | None = None,
+    only: Container[int] | None = None,
 ) -> dict[int, np.ndarray]:
-    """The value of every node, by the NumPy kernels.
+    """The value of every node, or of those in `only`, by the NumPy kernels.
 
     held      values of nodes that are not computed but taken from here
     rounding  simulated errors, added at each node
@@ -244,6 +245,8 @@ def evaluate(
     """
     values = dict(zip(graph.inputs, arrays, strict=True))
     for node in graph.operations():
+        if only is not None and node.id not in only:
+            continue
         if held is not None and node.id in held:
             values[node.id] = held[node.id]
             continue

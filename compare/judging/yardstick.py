@@ -40,6 +40,7 @@ class Yardstick:
         self._arrays = [widen_array(a) for a in arrays]
         self._seed = seed
         self._acted = False
+        self._spreads: dict[int, dict[int, np.ndarray]] = {}  # by the identity of a part: that of its nodes
 
     @cached_property
     def exact(self) -> dict[int, np.ndarray]:
@@ -74,16 +75,35 @@ class Yardstick:
     @cached_property
     def noise(self) -> dict[int, np.ndarray]:
         """The spread of every node: root mean square deviation, or for integers and bools whether any run differs."""
-        exact = self.exact
-        total: dict[int, np.ndarray] = {}
-        for rounding in self._roundings() if exact else ():
-            found = self._run(self._arrays, rounding=rounding, held=self._held)
+        parts = {id(part): part for part in self._parts.values()} if self.exact else {}
+        return {node: found for part in parts.values() for node, found in self._noise_in(part).items()}
+
+    def noise_of(self, id: int) -> np.ndarray:
+        """That of one node. Of a graph that is several programs, only the one with this node is run."""
+        return self._noise_in(self._parts[id])[id]
+
+    @cached_property
+    def _parts(self) -> dict[int, set[int]]:
+        """By node: the nodes that it hangs together with."""
+        found: dict[int, set[int]] = {}
+        for node in self._graph.nodes.values():
+            largest = max((found[i] for i in node.inputs), key=len, default=set[int]())
+            for part in (found[i] for i in node.inputs if found[i] is not largest):
+                largest |= part
+                found |= dict.fromkeys(part, largest)
+            largest.add(node.id)
+            found[node.id] = largest
+        return found
+
+    def _noise_in(self, part: set[int]) -> dict[int, np.ndarray]:
+        exact, total = self.exact, self._spreads.setdefault(id(part), {})
+        for rounding in () if total else self._roundings():
+            found = self._run(self._arrays, rounding=rounding, held=self._held, only=part)
             self._acted = self._acted or bool(rounding.acted)
-            for id, value in found.items():
-                other = exact[id]
-                if isinstance(value, tuple):
-                    continue  # several results: each is a node of its own
-                total[id] = spread(value, other, total.get(id, np.False_))
+            for node in part:
+                value = found[node]
+                if not isinstance(value, tuple):  # several results: each is a node of its own
+                    total[node] = spread(value, exact[node], total.get(node, np.False_))
         return total
 
     @property
@@ -103,7 +123,7 @@ class Yardstick:
         """(exact, noise) of node `id`, or what stands in for them: where none is rounded, float64 knows no better."""
         exact = None if id in self._unrounded else self.exact.get(id)
         if exact is not None and exact.shape == eager.shape:
-            return exact, self.noise[id]
+            return exact, self.noise_of(id)
         return stand_in(eager)
 
 

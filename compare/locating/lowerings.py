@@ -11,14 +11,16 @@ import numpy as np
 from compare.judging.isolate import judge_alone, lowered_result, sides_with
 from compare.judging.numeric import evaluate
 from compare.judging.structured import lowered_otherwise
-from compare.judging.tolerance import Verdict
+from compare.judging.tolerance import Verdict, close
 from compare.locating.capturing import RULE
 from compare.locating.culprit import Culprit, blame, first_line
 from compare.locating.executed import Step, executed
 from compare.locating.passes import ill_typed, in_passes
 from graphc.ir import Graph
-from graphc.lowering import Executable
+from graphc.lowering import Executable, HostExecutable, unsuitable
 from graphc.ops.aval import aval_of, results_of, type_of, types_text
+
+TO_NUMPY = "lowering to NumPy"
 
 if TYPE_CHECKING:
     from compare.cases.case import Case
@@ -36,6 +38,24 @@ def in_lowering(case: Case) -> Culprit | None:
     if case not in _known:  # the same for all that is wrong in a case
         _known[case] = ill_typed(case) or first_unfaithful(graph, values)
     return _known[case]
+
+
+def in_host(case: Case) -> Culprit | None:
+    """The lowering to NumPy, where the program that it writes does not compute what the kernels of its nodes do."""
+    if case.program is None:
+        return None
+    try:
+        graph = case.stages[-1].after
+        values = evaluate(graph, case.operands)
+        found = () if unsuitable(graph) else HostExecutable(graph).dispatch(*case.operands)
+    except Exception:  # in a pass, or in a check
+        return None
+    wrong = [id for id, a in zip(graph.outputs, found, strict=False) if not close(a, values[id])]
+    return (
+        Culprit(TO_NUMPY, evidence=f"{len(wrong)} of {len(found)} results are not what the kernels give")
+        if wrong
+        else None
+    )
 
 
 _known: weakref.WeakKeyDictionary[Case, Culprit | None] = weakref.WeakKeyDictionary()

@@ -12,7 +12,7 @@ from compare.locating import stages
 from compare.locating.batching import watched
 from compare.locating.culprit import Culprit
 from compare.locating.gradient_rules import in_gradient_rules
-from compare.locating.lowerings import in_lowering
+from compare.locating.lowerings import in_host, in_lowering
 from compare.locating.partition import in_partition
 from compare.locating.passes import in_passes
 from compare.modes.tape import behind_the_graph
@@ -50,7 +50,8 @@ class Compiled:
         return case.observe(getattr(case, kinds[self.name]))
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
-        by_stage = in_lowering(case) or in_passes(case, label) or stages.in_graph(case, label, outcome)
+        lowered = in_host(case) if self.name == "numpy" else in_lowering(case)
+        by_stage = lowered or in_passes(case, label) or stages.in_graph(case, label, outcome)
         found = by_stage or in_partition(case, label, outcome) or stages.in_traceback(outcome.error)
         return found or behind_the_graph(case, self, label, outcome)
 

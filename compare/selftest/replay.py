@@ -23,6 +23,7 @@ from compare.locating.surroundings import RANDOM, STALE, STATE, without_chance
 from eager.core.tensor import Tensor
 from eager.rng.sampling import default_generator
 from graphc.compiling.decorator import compile
+from graphc.lowering.cache import uncached
 from graphc.ops.aval import aval_of
 
 Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -71,7 +72,8 @@ def _as_it_is(fn: Callable[..., Any]) -> Callable[..., Any]:
 def _anew(fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fn, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        return compile(fn)(*args, **kwargs)
+        with uncached():  # nor one that was kept on disk
+            return compile(fn)(*args, **kwargs)
 
     return call
 

@@ -60,6 +60,17 @@ def session(fn: Session) -> Trials:
     return trials
 
 
+def calls(fn: Callable[..., Any], *several: tuple[Any, ...]) -> Trials:
+    """A session that calls `fn` with one tuple of arguments after the other."""
+
+    def calling(compile: Any) -> Iterator[Any]:
+        f = compile(fn)
+        for args in several:
+            yield f(*args)
+
+    return session(calling)
+
+
 def in_turn(*several: Trials) -> Trials:
     """One after the other."""
     return lambda: itertools.chain.from_iterable(trials() for trials in several)

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from graphc.lowering import angles
+from graphc.lowering import angles, quotients
 
 
 def _like(part: Any, sign: Any) -> Any:
@@ -22,7 +22,7 @@ def sqrt(x: Any) -> Any:
 
 
 def rsqrt(x: Any) -> Any:
-    return 1 / sqrt(x)
+    return quotients.reciprocal(sqrt(x))
 
 
 def asin(x: Any) -> Any:

@@ -20,6 +20,7 @@ from graphc.lowering import (
     local,
     matrices,
     orders,
+    quotients,
     remainders,
     scans,
     scattering,
@@ -71,8 +72,8 @@ def _choice(better: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return kernel
 
 
-_MODULES = (angles, barriers, bits, collectives, control, draws, local, matrices, orders, remainders, scans,
-            scattering, sharding, sorting, sparse, special, strided, cuts)  # fmt: skip
+_MODULES = (angles, barriers, bits, collectives, control, draws, local, matrices, orders, quotients, remainders,
+            scans, scattering, sharding, sorting, sparse, special, strided, cuts)  # fmt: skip
 OVERRIDES: dict[str, Callable[..., Any]] = {
     **{name: kernel for module in _MODULES for name, kernel in module.OVERRIDES.items()},
     "cast": cast,

@@ -26,7 +26,7 @@ from graphc.errors import GraphError
 from graphc.ir.graph import Graph, Node
 from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
-from graphc.lowering import diagonals, factors
+from graphc.lowering import diagonals, factors, quotients
 from graphc.lowering.matrices import CHECKS
 from graphc.lowering.numbers import of_numbers
 from graphc.lowering.overrides import OVERRIDES
@@ -252,7 +252,7 @@ class Source:
             transposed = written(node, self.graph.nodes, self._names, self._uses)
             if transposed is not None:
                 return transposed
-        if node.op.name not in OVERRIDES:
+        if node.op.name not in OVERRIDES or (node.op.name in quotients.OVERRIDES and node.dtype.kind != "c"):
             text = expression(node, [self._names[i] for i in node.inputs], self._avals(node))
             if text is not None:
                 return text

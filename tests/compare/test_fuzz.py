@@ -16,6 +16,7 @@ import pytest
 
 import compare
 import eager as torch
+from compare.checking.findings import Finding, Report
 from compare.command_line import main
 from compare.fuzzing import Program, Statement, batches, fuzz, generate, generator
 from compare.fuzzing.batches import checked, together
@@ -26,7 +27,9 @@ from compare.fuzzing.generator import Draft
 from compare.fuzzing.program import Input, array_literal
 from compare.fuzzing.values import fits, fitting
 from compare.judging.tolerance import Verdict
+from graphc.lowering import stages
 from graphc.lowering.overrides import OVERRIDES
+from graphc.lowering.quick import OPTIONS
 from graphc.ops.dtypes import FLOAT16, FLOAT32, bfloat16
 from graphc.ops.samples import Bools, Complexes, Definite, Floats, Ints, Regular
 
@@ -250,3 +253,17 @@ def test_command_line(capsys):
     assert main(["fuzz", "--count", "2", "--seed", "0", "--workers", "0", "--modes", "graph", "--quiet"]) == 0
     assert "pairs of ops" in capsys.readouterr().out
     assert Verdict.BUG > Verdict.UNSUPPORTED
+
+
+def test_batches_are_compiled_quickly_and_a_program_alone_as_users_compile_it(monkeypatch):
+    monkeypatch.setattr("graphc.lowering.stages.PLAIN", None)
+    options: list[object] = []
+
+    def checked_(fn, *arguments, **rest):
+        options.append(stages.PLAIN)
+        good = len(options) > 1
+        return Report("f", (), () if good else (Finding("graph", "result", Verdict.BUG, ""),), 0)
+
+    monkeypatch.setattr(batches, "check", checked_)
+    assert fuzz(2, seed=0, batch=2, modes=["graph"], quick=True).ok
+    assert options == [OPTIONS, None, None]

@@ -7,8 +7,10 @@ import pytest
 
 import compare
 import eager as torch
+import graphc
 from compare.declared.operations import call_of, samples_of
 from compare.fuzzing.program import array_literal, names
+from compare.judging import numeric
 from compare.judging.float64 import widen, widen_array
 from compare.judging.numeric import Rounding, evaluate
 from compare.judging.tolerance import Judgement, Verdict, accumulation_length, judge, same_bits
@@ -221,3 +223,20 @@ def test_column_sums_are_within_rounding_and_a_lost_row_is_not(seed: int):
     wrong = declared(OPS["sum"], kernel=lambda x, axis, keepdims: kernel(x, axis, keepdims) * np.float32(1 + 2e-5))
     with wrong:
         assert compare.check(lambda x: x.sum(0), x, modes=["compiled"]).verdict is Verdict.BUG
+
+
+def test_of_a_graph_of_several_programs_only_the_one_that_is_asked_for_is_run(monkeypatch):
+    def several(x, y):
+        return torch.exp(x).sum(), torch.sin(y) * y
+
+    x, y = np.float32([1.5, 2.25]), np.float32([0.3, 7.0])
+    graph = graphc.trace(several, torch.tensor(x), torch.tensor(y))
+    ran: list[str] = []
+    own = numeric.run_kernel
+    monkeypatch.setattr(numeric, "run_kernel", lambda op, *rest: ran.append(op.name) or own(op, *rest))
+    one, all = Yardstick(graph, [x, y], 0), Yardstick(graph, [x, y], 0)
+    one.exact, ran.clear()
+    noise = one.noise_of(graph.outputs[1])
+    assert set(ran) == {"sin", "mul"}
+    assert (noise > 0).all() and noise.tobytes() == all.noise[graph.outputs[1]].tobytes()
+    assert all.noise.keys() == graph.nodes.keys()

@@ -73,6 +73,9 @@ SAMPLE = (
     "sums of bytes are bytes",
     "kernels of floor_divide: the rounded quotient rounded down",
     "machinery: what was overwritten has a gradient",
+    "host: buffers freed once they are read",
+    "guards: keys of programs without constants",
+    "functionalization: what called functions change is not lifted",
 )
 BY_NAME = {fault.name: fault for fault in FAULTS}
 

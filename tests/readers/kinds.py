@@ -260,7 +260,7 @@ def _campaign(folder: Path, data: bytes) -> Corpus:
 
 def _campaign_files() -> Files:
     state = {
-        "settings": {"modes": ["eager", "graph"], "size": 6, "without": ["dot"]},
+        "settings": {"modes": ["eager", "graph"], "size": 6, "without": ["dot"], "quick": False},
         "first": 100, "done": 24, "seconds": 3.25, "failed": {"103": "BUG", "110": "UNSUPPORTED"},
         "crashes": [[104, 105]], "verdicts": {"IDENTICAL": 20, "WITHIN_ROUNDING": 2, "BUG": 1, "UNSUPPORTED": 1},
         "ops": {"tanh": 3, "add": 4}, "pairs": [["tanh", "add", 2]],

@@ -13,6 +13,7 @@ from compare.selftest.faults import (
     generated,
     gradients,
     guards,
+    keeping,
     kernels,
     layouts,
     lowerings,
@@ -34,7 +35,7 @@ DEVICES = 4  # that faults of meshes need
 _TABLES = (
     gradients, kernels, lowerings, shapes, passes, rules, functionalization, randomness, guards,
     control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places, algebra, systems,
-    facts, shardings, promotions, corners, machinery,
+    facts, shardings, promotions, corners, machinery, keeping,
 )  # fmt: skip
 FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in table.FAULTS)
 

@@ -139,7 +139,7 @@ FAULTS: tuple[Fault, ...] = (
         form.Algebra, "ratio", lambda sound: lambda self, a, b: Fraction(a // b or 1)),
            program(lambda a, b: (a @ b).mean(1), _square, _other)),
     _fault("taken once", LIKE, wrapped(monomials._Algebra, "add", _once),
-           program(lambda x, y: x.sin() * y * 2.0 + y * x.sin() * 3.0 + x, _x, _y)),
+           program(lambda x, y: x.sin() * y * 2.0 + (y * x.sin() * 3.0 + x), _x, _y)),
     _fault("factors taken twice", LIKE, wrapped(
         monomials, "_without", lambda sound: lambda key, factor: key if len(factor) == 1 else sound(key, factor)),
            program(lambda x, y: x * torch.sin(y) + x * torch.cos(y), _x, _y)),

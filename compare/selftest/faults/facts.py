@@ -126,11 +126,11 @@ FAULTS: tuple[Fault, ...] = (
         lambda self, parts, x: inverses._both(*[self._logs(p) for p in parts.parts]))),
         program(lambda a, b: slogdet(torch.kron(a, b))[1], _a, _small)),
     # ranges
-    _ruled("zeros beside are forgotten", "less_than_least", wrapped(ranges, "_is_everywhere", _always(True)), program(
-        lambda x: torch.clamp(torch.nn.functional.pad(torch.sigmoid(x) + 1, (0, 2)), min=0.5), _v)),
-    _ruled("sums of one element", "greater_than_largest", wrapped(ranges, "_range_of", lambda sound: (
+    _ruled("zeros beside are forgotten", "relu_of_nonnegative", wrapped(ranges, "_is_everywhere", _always(True)),
+           program(lambda x: torch.relu(torch.nn.functional.pad(torch.sigmoid(x) + 1, (0, 2)) - 0.5), _v)),
+    _ruled("sums of one element", "relu_of_nonnegative", wrapped(ranges, "_range_of", lambda sound: (
         lambda term, atoms: sound(term._replace(sizes=tuple([1] * len(term.sizes))), atoms))),
-        program(lambda x: torch.clamp(torch.sigmoid(x).sum(), max=1.5), _v)),
+        program(lambda x: torch.relu(1.5 - torch.sigmoid(x).sum()), _v)),
     _ruled("even powers are odd", "relu_of_nonnegative", wrapped(ranges, "_power", lambda sound: lambda x, even: (
         ranges.Range(1.0, 9.0))), program(lambda x: torch.relu(torch.tanh(x) * torch.tanh(x) - 0.75), _v)),
     _ruled("an image too small", "relu_of_nonnegative", lambda: declared(OPS["tanh"], image=(0, 1)),

@@ -14,7 +14,7 @@ from compare.checking.auditing import audit
 from compare.locating.surroundings import STALE
 from compare.selftest.fault import Fault, Trial, Trials, of_part
 from compare.selftest.planting import Plant, attribute, declared, together, wrapped
-from compare.selftest.trials import in_turn, numbers, session
+from compare.selftest.trials import calls, in_turn, numbers, session
 from eager import nn
 from eager.core.tensor import Tensor
 from graphc.capture.concretization import Concretization
@@ -96,17 +96,6 @@ def _without_tensors(sound: Any) -> Any:
 
 def _t(*shape: int, seed: int = 5) -> Any:
     return torch.from_numpy(numbers(*shape, seed=seed))
-
-
-def _calls(fn: Callable[..., Any], *calls: tuple[Any, ...]) -> Trials:
-    """A session that calls `fn` with one tuple of arguments after the other."""
-
-    def calling(compile: Any) -> Iterator[Any]:
-        f = compile(fn)
-        for args in calls:
-            yield f(*args)
-
-    return session(calling)
 
 
 def _grad_mode(compile: Any) -> Iterator[Any]:
@@ -218,16 +207,16 @@ def _undecided() -> AbstractContextManager[None]:
 
 FAULTS: tuple[Fault, ...] = (
     _fault("shapes are not in the signature", _unsigned(_is_shape), in_turn(
-        _calls(lambda x: x.sum() * x.shape[0] + torch.ones(x.shape[0]).sum(), *((_t(n),) for n in (3, 4, 7, 3))),
-        _calls(lambda x: x.reshape(-1) * x.shape[1], *((_t(*shape),) for shape in ((2, 3), (3, 2), (2, 4)))))),
+        calls(lambda x: x.sum() * x.shape[0] + torch.ones(x.shape[0]).sum(), *((_t(n),) for n in (3, 4, 7, 3))),
+        calls(lambda x: x.reshape(-1) * x.shape[1], *((_t(*shape),) for shape in ((2, 3), (3, 2), (2, 4)))))),
     _fault("dtypes are not in the signature", _unsigned(lambda i: isinstance(i, np.dtype)),
-           _calls(lambda x: x / 3 + torch.zeros(3, dtype=x.dtype), (_t(3),), (_t(3).double(),))),
+           calls(lambda x: x / 3 + torch.zeros(3, dtype=x.dtype), (_t(3),), (_t(3).double(),))),
     _fault("requires_grad is not in the signature", _unsigned(lambda i: type(i) is bool),
-           _calls(lambda x: x.sin(), (_t(3),), (_t(3).requires_grad_(),))),
+           calls(lambda x: x.sin(), (_t(3),), (_t(3).requires_grad_(),))),
     _fault("the gradient mode is not in the signature", _unsigned(lambda i: type(i) is bool), session(_grad_mode)),
-    _fault("numbers are not in the signature", _unsigned(lambda i: type(i) is bool), _calls(
+    _fault("numbers are not in the signature", _unsigned(lambda i: type(i) is bool), calls(
         lambda x, negative: -x if negative else x * 2, *((_t(3), negative) for negative in (True, False, True)))),
-    _fault("strings are not in the signature", _unsigned(lambda i: isinstance(i, str)), _calls(
+    _fault("strings are not in the signature", _unsigned(lambda i: isinstance(i, str)), calls(
         lambda x, reduction: x.sum() if reduction == "sum" else x.mean(),
         *((_t(3), reduction) for reduction in ("sum", "mean", "sum")))),
     _fault("no Python state is watched", _unwatched(lambda place: True),
@@ -248,14 +237,14 @@ FAULTS: tuple[Fault, ...] = (
         _unwatched(lambda p: isinstance(p, ClassOf)), wrapped(Guards, "__init__", _without_tensors)),
         session(_buffer_reshaped)),
     _fault("captured tensors are constants", wrapped(Tracer, "_capture", _as_constants), session(_state_replaced)),
-    _fault("decisions are not looked at", _undecided, _calls(
+    _fault("decisions are not looked at", _undecided, calls(
         lambda x: x.sin() if x.sum() > 0 else x.exp(), *((_t(3) * sign,) for sign in (1, -1, 1)))),
     _fault("conditions on sizes are not looked at", lambda: attribute(Sizes, "broken", lambda self, sizes: None),
-           _calls(lambda x: x.sum() if x.shape[0] > 5 else x * 2, *((_t(n),) for n in (3, 4, 8, 9)))),
+           calls(lambda x: x.sum() if x.shape[0] > 5 else x * 2, *((_t(n),) for n in (3, 4, 8, 9)))),
     _fault("shared memory is not looked at", lambda: attribute(Sharing, "holds", lambda self, tensors: True),
            session(_same_twice)),
     _fault("conditions are not asked for",
            lambda: attribute(Guards, "lines", lambda self, *args: [" alone = False"]),
-           in_turn(_calls(lambda x: x * 2 if x.is_contiguous() else x * 3, (_t(3, 3),), (_t(3, 3).T,)),
+           in_turn(calls(lambda x: x * 2 if x.is_contiguous() else x * 3, (_t(3, 3),), (_t(3, 3).T,)),
                    session(_gradients_there))),
 )  # fmt: skip
