@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -13,13 +14,19 @@ import pytest
 
 import eager as torch
 from graphc.ops import OPS, Op, op
-from tests import quick
+from tests import reports
 
 os.environ.setdefault("GRAPHC_CACHE", "0")  # tests leave nothing in the user's cache
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # which rounds as NumPy does; `make test-gpu` looks at other devices
 
 
 LONG = frozenset(Path(__file__).with_name("long.txt").read_text().splitlines())
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers of pytest-xdist send fewer reports."""
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(reports)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -55,6 +62,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     `torch.randn` and the like draw the same numbers in a test, alone and in any order. A fixture that every test has
     would take longer than many a test.
     """
+    from tests import quick  # starts JAX, which the process that only tells others what to run does not need
+
     torch.manual_seed(seed_of(item))
     with pytest.MonkeyPatch.context() as patch:
         if not os.environ.get("GRAPHC_TEST_XLA"):
@@ -71,6 +80,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     try:
         return (yield)
     except Exception as error:
+        from tests import quick
+
         if quick.lacks_half(error):
             pytest.skip("XLA converts float16 by instructions that this processor has not (F16C)")
         raise
@@ -83,6 +94,17 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     With `GRAPHC_TEST_SEED=n`, other numbers.
     """
     return np.random.default_rng(seed_of(request.node))
+
+
+@pytest.fixture
+def logged() -> Iterator[list[logging.LogRecord]]:
+    """What is logged during a test. pytest's plugin for it is off: it would take a third of the time of a short one."""
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[method-assign]
+    logging.root.addHandler(handler)
+    yield records
+    logging.root.removeHandler(handler)
 
 
 @pytest.fixture
