@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import logging
 import os
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 import eager as torch
 from graphc.ops import OPS, Op, op
@@ -43,6 +46,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: zlib.crc32(f"{order} {item.nodeid}".encode()))
 
 
+def pytest_sessionfinish() -> None:
+    """What remains to be done, and what other programs do with this process, takes as long as it takes."""
+    faulthandler.cancel_dump_traceback_later()
+
+
 def pytest_collection_finish() -> None:
     """What is there before the first test is not looked at again in each garbage collection: that took a second."""
     gc.collect()
@@ -52,6 +60,21 @@ def pytest_collection_finish() -> None:
 def seed_of(item: pytest.Item) -> int:
     """A number that follows from the name of a test, and `GRAPHC_TEST_SEED`."""
     return zlib.crc32(f"{os.environ.get('GRAPHC_TEST_SEED', '')}{item.nodeid}".encode())
+
+
+HANGS, GRACE = 900, 60  # seconds
+watched_since = -float("inf")
+
+
+def watch(config: pytest.Config) -> None:
+    """A test that takes longer than `HANGS` ends its worker, with the stacks of its threads, and is reported as failed.
+
+    pytest's own option starts a thread for each test, and waits for its end. This one starts one each `GRACE`.
+    """
+    global watched_since
+    if time.monotonic() > watched_since + GRACE:
+        watched_since = time.monotonic()
+        faulthandler.dump_traceback_later(HANGS + GRACE, exit=True, file=config.stash[fault_handler_stderr_fd_key])
 
 
 @pytest.hookimpl(wrapper=True)
@@ -64,6 +87,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """
     from tests import quick  # starts JAX, which the process that only tells others what to run does not need
 
+    watch(item.config)
     torch.manual_seed(seed_of(item))
     with pytest.MonkeyPatch.context() as patch:
         if not os.environ.get("GRAPHC_TEST_XLA"):
