@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
+import logging
 import os
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 import eager as torch
 from graphc.ops import OPS, Op, op
-from tests import quick
+from tests import reports
 
 os.environ.setdefault("GRAPHC_CACHE", "0")  # tests leave nothing in the user's cache
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # which rounds as NumPy does; `make test-gpu` looks at other devices
 
 
 LONG = frozenset(Path(__file__).with_name("long.txt").read_text().splitlines())
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers of pytest-xdist send fewer reports."""
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(reports)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -36,6 +46,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: zlib.crc32(f"{order} {item.nodeid}".encode()))
 
 
+def pytest_sessionfinish() -> None:
+    """What remains to be done, and what other programs do with this process, takes as long as it takes."""
+    faulthandler.cancel_dump_traceback_later()
+
+
 def pytest_collection_finish() -> None:
     """What is there before the first test is not looked at again in each garbage collection: that took a second."""
     gc.collect()
@@ -47,6 +62,21 @@ def seed_of(item: pytest.Item) -> int:
     return zlib.crc32(f"{os.environ.get('GRAPHC_TEST_SEED', '')}{item.nodeid}".encode())
 
 
+HANGS, GRACE = 900, 60  # seconds
+watched_since = -float("inf")
+
+
+def watch(config: pytest.Config) -> None:
+    """A test that takes longer than `HANGS` ends its worker, with the stacks of its threads, and is reported as failed.
+
+    pytest's own option starts a thread for each test, and waits for its end. This one starts one each `GRACE`.
+    """
+    global watched_since
+    if time.monotonic() > watched_since + GRACE:
+        watched_since = time.monotonic()
+        faulthandler.dump_traceback_later(HANGS + GRACE, exit=True, file=config.stash[fault_handler_stderr_fd_key])
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """What graphc compiles in a test is compiled with `tests.quick.OPTIONS`, in one marked `own_xla` with XLA's own
@@ -55,6 +85,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     `torch.randn` and the like draw the same numbers in a test, alone and in any order. A fixture that every test has
     would take longer than many a test.
     """
+    from tests import quick  # starts JAX, which the process that only tells others what to run does not need
+
+    watch(item.config)
     torch.manual_seed(seed_of(item))
     with pytest.MonkeyPatch.context() as patch:
         if not os.environ.get("GRAPHC_TEST_XLA"):
@@ -71,6 +104,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     try:
         return (yield)
     except Exception as error:
+        from tests import quick
+
         if quick.lacks_half(error):
             pytest.skip("XLA converts float16 by instructions that this processor has not (F16C)")
         raise
@@ -83,6 +118,17 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     With `GRAPHC_TEST_SEED=n`, other numbers.
     """
     return np.random.default_rng(seed_of(request.node))
+
+
+@pytest.fixture
+def logged() -> Iterator[list[logging.LogRecord]]:
+    """What is logged during a test. pytest's plugin for it is off: it would take a third of the time of a short one."""
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[method-assign]
+    logging.root.addHandler(handler)
+    yield records
+    logging.root.removeHandler(handler)
 
 
 @pytest.fixture

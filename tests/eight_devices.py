@@ -6,15 +6,18 @@ import os
 import subprocess
 import sys
 
-FLAGS = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8".strip()
+from tests import quick
+
+_GIVEN = os.environ.get("XLA_FLAGS", ""), "" if os.environ.get("GRAPHC_TEST_XLA") else quick.FLAGS
+FLAGS = " ".join([*filter(None, _GIVEN), "--xla_force_host_platform_device_count=8"])
 
 
-def run(path: str, which: str, named: str = "") -> None:
-    """Run the tests of a file that `which`, an expression of marks, and `named`, one of names, select.
+def run(*paths: str, which: str, named: str = "") -> None:
+    """Run the tests of files that `which`, an expression of marks, and `named`, one of names, select.
 
     Raises AssertionError, with what they print.
     """
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path, "-m", which, "-k", named]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *paths, "-m", which, "-k", named]
     environment = {**os.environ, "XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-6000:]

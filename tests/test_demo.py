@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from tests import quick
+
 ROOT = Path(__file__).resolve().parent.parent
 pytest.importorskip("sklearn")
 pytest.importorskip("rich")
@@ -52,7 +54,8 @@ class Outline(HTMLParser):
 def test_quick_demo_writes_a_report_with_the_printed_figures(tmp_path: Path):
     out = tmp_path / "new" / "index.html"
     command = [sys.executable, str(ROOT / "examples" / "digits.py"), "--quick", "--out", str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    flags = {} if os.environ.get("GRAPHC_TEST_XLA") else {"XLA_FLAGS": quick.FLAGS}
+    environment = {**os.environ, **flags, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     document = out.read_text(encoding="utf-8")

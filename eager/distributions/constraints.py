@@ -144,32 +144,28 @@ class MixtureSameFamilyConstraint(_OfBase):
         return f"{self.__class__.__name__}({self.base_constraint!r})"
 
 
-class _Below(Constraint):
+class _Bounded(Constraint):
+    """Numbers within the bounds that are its attributes."""
+
+    def __repr__(self) -> str:
+        bounds = ", ".join(f"{name}={value}" for name, value in vars(self).items())
+        return f"{self.__class__.__name__[1:]}({bounds})"
+
+
+class _Below(_Bounded):
     def __init__(self, upper_bound: Any):
         self.upper_bound = upper_bound
-        super().__init__()
-
-    def __repr__(self) -> str:
-        return f"{self.__class__.__name__[1:]}(upper_bound={self.upper_bound})"
 
 
-class _Above(Constraint):
+class _Above(_Bounded):
     def __init__(self, lower_bound: Any):
         self.lower_bound = lower_bound
-        super().__init__()
-
-    def __repr__(self) -> str:
-        return f"{self.__class__.__name__[1:]}(lower_bound={self.lower_bound})"
 
 
-class _Between(Constraint):
+class _Between(_Bounded):
     def __init__(self, lower_bound: Any, upper_bound: Any):
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
-        super().__init__()
-
-    def __repr__(self) -> str:
-        return f"{self.__class__.__name__[1:]}(lower_bound={self.lower_bound}, upper_bound={self.upper_bound})"
 
 
 class _GreaterThan(_Above):

@@ -50,36 +50,28 @@ def unrecorded(target: Tensor, *operands: Any) -> bool:
     return True
 
 
-def add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """self += alpha * other. As `torch.Tensor.add_`."""
-    if isinstance(other, Tensor) and not isinstance(alpha, Tensor) and unrecorded(self, other):
-        array = self._writable()
-        scaled = other._d if alpha == 1 else other._d * alpha
-        if array.flags.carray:
-            np.add(array, scaled, out=array)
-        else:
-            write_apart(np.add, array, array, scaled)
-        note_write(array)
-        return self
-    check_in_place(self)
-    if isinstance(other, Tensor) and is_sparse(other) and not is_sparse(self):
-        return hooks["add_to"](self, other, alpha)
-    return assign(self, arithmetic.add(self, other, alpha=alpha), "add")
+def _moved(name: str, combine: np.ufunc, function: Callable[..., Tensor], sign: str) -> Callable[..., Tensor]:
+    @called(f"{name}_", f"self {sign}= alpha * other.", "torch.Tensor")
+    def method(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+        if isinstance(other, Tensor) and not isinstance(alpha, Tensor) and unrecorded(self, other):
+            array = self._writable()
+            scaled = other._d if alpha == 1 else other._d * alpha
+            if array.flags.carray:
+                combine(array, scaled, out=array)
+            else:
+                write_apart(combine, array, array, scaled)
+            note_write(array)
+            return self
+        check_in_place(self)
+        if isinstance(other, Tensor) and is_sparse(other) and not is_sparse(self):
+            return hooks["add_to"](self, other, alpha if sign == "+" else -alpha)
+        return assign(self, function(self, other, alpha=alpha), name)
+
+    return method
 
 
-def sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """self -= alpha * other. As `torch.Tensor.sub_`."""
-    if isinstance(other, Tensor) and not isinstance(alpha, Tensor) and unrecorded(self, other):
-        array = self._writable()
-        scaled = other._d if alpha == 1 else other._d * alpha
-        if array.flags.carray:
-            np.subtract(array, scaled, out=array)
-        else:
-            write_apart(np.subtract, array, array, scaled)
-        note_write(array)
-        return self
-    check_in_place(self)
-    return assign(self, arithmetic.sub(self, other, alpha=alpha), "sub")
+add_ = _moved("add", np.add, arithmetic.add, "+")
+sub_ = _moved("sub", np.subtract, arithmetic.sub, "-")
 
 
 def _fused(name: str, combine: Callable[..., Any], function: Callable[..., Tensor], text: str) -> Callable[..., Tensor]:

@@ -79,7 +79,7 @@ class Number:
     def tensor(self) -> Any:
         """The number as a tensor of the dtype that PyTorch gives it."""
         dtype = default_float() if self._symbol.dtype == FLOAT64 else self._symbol.dtype
-        symbol = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": dtype})
+        symbol = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": dtype})  # a new one, that may be written
         return self._tracer.wrap(symbol, False)
 
     def known(self) -> Any:
@@ -102,19 +102,25 @@ class Number:
             builder.emit(_CAST, (x._symbol,), {"dtype": dtype}) if type(x) is Number else x for x in operands
         ]  # fmt: skip
 
+    def _made(self, name: str, *operands: Any) -> Any:
+        """The result of op `name`, of Symbols; numbers are taken in float64."""
+        symbols = [x if isinstance(x, Symbol) else self._cast(self._wide(x), FLOAT64) for x in operands]
+        return Number(self._tracer, self._tracer.builder.apply(OPS[name], symbols, {}))
+
+    def _cast(self, symbol: Symbol, dtype: np.dtype) -> Symbol:
+        return symbol if symbol.dtype == dtype else self._tracer.builder.emit(_CAST, (symbol,), {"dtype": dtype})
+
     def _binary(self, name: str, other: Any, reflected: bool = False) -> Any:
         if type(other) is not Number and not isinstance(other, (bool, int, float, np.generic)):
             return NotImplemented
-        builder = self._tracer.builder
-        self._symbol.check_open(builder)
+        self._symbol.check_open(self._tracer.builder)
         if name in ("add", "sub", "mul") and type(other) is int and abs(other) >> 62:
             return _BINARY[name](*((other, self.known()) if reflected else (self.known(), other)))
         a, b = self._wide(self), self._wide(other)
         if a.dtype != b.dtype or (a.dtype == BOOL and name in ("add", "sub", "mul")):
             wide = FLOAT64 if FLOAT64 in (a.dtype, b.dtype) else INT64
-            a, b = (builder.emit(_CAST, (x,), {"dtype": wide}) if x.dtype != wide else x for x in (a, b))
-        operands = (b, a) if reflected else (a, b)
-        return Number(self._tracer, builder.apply(OPS[name], operands, {}))
+            a, b = self._cast(a, wide), self._cast(b, wide)
+        return self._made(name, *((b, a) if reflected else (a, b)))
 
     def _wide(self, x: Any) -> Symbol:
         if type(x) is Number:
@@ -132,9 +138,7 @@ class Number:
         divisor = self if reflected else other
         if not divisor:  # fixes only whether it is zero
             raise ZeroDivisionError("float division by zero")
-        builder = self._tracer.builder
-        a, b = (builder.emit(_CAST, (self._wide(x),), {"dtype": FLOAT64}) for x in (self, other))
-        return Number(self._tracer, builder.apply(OPS["div"], (b, a) if reflected else (a, b), {}))
+        return self._made("div", *((other, self) if reflected else (self, other)))
 
     def _whole(self, name: str, other: Any) -> Any:
         """`//` or `%` of an integer by one that is known; anything else is fixed."""
@@ -162,17 +166,14 @@ class Number:
             return self.known() ** exponent
         if exponent < 0 and not self:
             raise ZeroDivisionError("0.0 cannot be raised to a negative power")
-        base = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": FLOAT64})
-        power = self._tracer.builder.apply(OPS["pow"], (base, self._wide(float(exponent))), {})
-        return Number(self._tracer, power)
+        return self._made("pow", self, float(exponent))
 
     def __rpow__(self, base: Any) -> Any:
         if type(base) is Number or not isinstance(base, (int, float)) or base <= 0:
             return base ** self.known()
         if isinstance(base, int) and self._symbol.dtype != FLOAT64:
             return base ** self.known()  # a negative exponent would make it a float
-        exponent = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": FLOAT64})
-        return Number(self._tracer, self._tracer.builder.apply(OPS["pow"], (self._wide(float(base)), exponent), {}))
+        return self._made("pow", float(base), self)
 
     def __neg__(self) -> Any:
         return self._binary("mul", -1)
@@ -182,12 +183,11 @@ class Number:
 
     def __abs__(self) -> Any:
         number = self if self._symbol.dtype != BOOL else self._binary("mul", 1)
-        return Number(self._tracer, self._tracer.builder.apply(OPS["abs"], (number._symbol,), {}))
+        return self._made("abs", number._symbol)
 
     def cos(self) -> Any:
         """Its cosine, for the schedulers of `eager.optim`: `math.cos` would fix the number."""
-        wide = self._tracer.builder.emit(_CAST, (self._symbol,), {"dtype": FLOAT64})
-        return Number(self._tracer, self._tracer.builder.apply(OPS["cos"], (wide,), {}))
+        return self._made("cos", self)
 
     def __bool__(self) -> bool:
         if self._symbol.dtype == BOOL:

@@ -70,13 +70,13 @@ def edges_within(graph: Graph, root: Group) -> dict[Group, dict[tuple[int, int],
     return found
 
 
-def depth_shown(root: Group, visible: int = VISIBLE) -> int:
-    """How deep groups can be drawn open so that there are at most `visible` boxes; 0: only the outermost members."""
+def depth_shown(root: Group) -> int:
+    """How deep groups can be drawn open so that there are at most `VISIBLE` boxes; 0: only the outermost members."""
     count: dict[int, int] = {}
     for group in root.every_group():
         count[group.depth] = count.get(group.depth, 0) + len(group.members)
     depth, total = 0, count.get(0, 0)
-    while depth + 1 in count and total + count[depth + 1] <= visible:
+    while depth + 1 in count and total + count[depth + 1] <= VISIBLE:
         depth += 1
         total += count[depth]
     return depth

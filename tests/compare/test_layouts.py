@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ from compare.selftest.planting import declared
 from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT32
 
-PROGRAMS = [generate(number) for number in range(700, 780)]
+
+@functools.cache
+def programs() -> list[Program]:
+    return [generate(number) for number in range(700, 780)]
 
 
 def test_random_programs_have_inputs_of_all_kinds() -> None:
-    inputs = [i for p in PROGRAMS for i in p.inputs]
+    inputs = [i for p in programs() for i in p.inputs]
     laid = [i.layout for i in inputs if i.layout is not None]
     assert any(i.view for i in inputs) and any(lay.shift for lay in laid) and any(lay.offset for lay in laid)
     assert any(0 in lay.strides for lay in laid) and any(len({*lay.strides}) > 1 for lay in laid)
@@ -56,7 +60,7 @@ def test_what_no_multiple_of_elements_says_is_no_layout(strides: tuple[int, int]
 
 
 def test_a_script_makes_the_inputs_as_they_were() -> None:
-    for program in PROGRAMS:
+    for program in programs():
         scope: dict[str, Any] = {**names(), "placed": placed}
         for i in program.inputs:
             if not (i.layout is not None and 0 in i.layout.strides):  # read-only, of which from_numpy warns

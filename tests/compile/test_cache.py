@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import logging
 import os
 import pickle
 import subprocess
@@ -210,15 +211,15 @@ DAMAGE: dict[str, Callable[[bytes, bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_file_is_compiled_anew(kept: Path, damage: str, caplog: pytest.LogCaptureFixture):
+def test_a_damaged_file_is_compiled_anew(kept: Path, damage: str, logged: list[logging.LogRecord]):
     assert called(lowered()) == "compiled"
     (path,) = kept.iterdir()
     lowered(tripled).compile()
     (other,) = set(kept.iterdir()) - {path}
     path.write_bytes(DAMAGE[damage](path.read_bytes(), other.read_bytes()))
     assert [called(lowered()), called(lowered())] == ["compiled", "loaded"]
-    (line,) = caplog.messages
-    assert str(path) in line and "compiled anew" in line
+    (record,) = logged
+    assert str(path) in record.getMessage() and "compiled anew" in record.getMessage()
 
 
 @pytest.mark.parametrize("how", ["exchanged", "renamed", "linked", "linked symbolically"])
@@ -265,10 +266,11 @@ def test_a_file_that_others_may_write_is_not_loaded(kept: Path, mode: int):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no such permissions")
-def test_a_folder_that_others_may_write_to_is_not_used(kept: Path, caplog: pytest.LogCaptureFixture):
+def test_a_folder_that_others_may_write_to_is_not_used(kept: Path, logged: list[logging.LogRecord]):
     kept.chmod(0o777)
     assert [called(lowered()), called(lowered())] == ["compiled", "compiled"] and not list(kept.iterdir())
-    assert len(caplog.messages) == 1 and "chmod go-w" in caplog.messages[0]
+    (record,) = logged
+    assert "chmod go-w" in record.getMessage()
 
 
 def test_files_of_another_user_are_not_loaded(kept: Path, monkeypatch: pytest.MonkeyPatch):
@@ -330,9 +332,9 @@ print("done")
 """
 
 
-def test_threads_that_write_at_once(kept: Path, caplog: pytest.LogCaptureFixture):
+def test_threads_that_write_at_once(kept: Path, logged: list[logging.LogRecord]):
     exec(AT_ONCE, {})
-    assert not caplog.messages and len(list(kept.iterdir())) == 2
+    assert not logged and len(list(kept.iterdir())) == 2
 
 
 @pytest.mark.deep

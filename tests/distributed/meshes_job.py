@@ -360,9 +360,20 @@ def sequences(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     return None
 
 
+def compiled_training(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
+    """A case of `compiled_job`, which has more; here as processes take longer to start than it does."""
+    if s.torch.__name__ == "eager":
+        from tests.distributed import compiled_job
+
+        s.torch.set_default_dtype(s.torch.float64)
+        compiled_job.agrees("cnn:fsdp")
+        s.torch.set_default_dtype(s.torch.float32)
+    return None
+
+
 _CASES = (
     parts, terms, gradients, errors, meshes, sharded_data, tensor_parallel, two_dims, local_maps, pipelines,
-    checkpoints, without_values, compiled, sequences,
+    checkpoints, without_values, compiled, sequences, compiled_training,
 )  # fmt: skip
 CASES = {case.__name__: case for case in _CASES}
 

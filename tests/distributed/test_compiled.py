@@ -9,9 +9,7 @@ import pytest
 from tests.distributed.jobs import results
 
 
-@pytest.mark.parametrize(
-    ("size", "cases"),
-    [(2, ("cnn:fsdp",)), *(pytest.param(size, (), marks=pytest.mark.deep) for size in (2, 4))],
-)  # fmt: skip
-def test_compiled_steps(size: int, cases: tuple[str, ...], tmp_path: Path):
-    results("compiled_job", size, tmp_path, *cases)
+@pytest.mark.deep  # test_meshes.py has a case for the quick suite
+@pytest.mark.parametrize("size", [2, 4])
+def test_compiled_steps(size: int, tmp_path: Path):
+    results("compiled_job", size, tmp_path)

@@ -11,7 +11,7 @@ from tests.distributed.jobs import results
 EVERY = "mlp,cnn,recurrent,mlp:compiled,cnn:compiled,recurrent:compiled"
 
 
-@pytest.mark.deep  # the quick suite has a compiled step of two processes, in test_compiled.py
+@pytest.mark.deep  # the quick suite has a compiled step of two processes, in test_meshes.py
 @pytest.mark.parametrize(("size", "models"), [(2, EVERY), (4, EVERY)])
 def test_training(size: int, models: str, tmp_path: Path):
     for rank, messages in enumerate(results("training_job", size, tmp_path, models)):

@@ -1,4 +1,4 @@
-"""DTensors on eight devices of JAX, which this process has. Started by `test_dtensor.py`."""
+"""DTensors on eight devices of JAX, which this process has. Started by tests/devices/test_jax.py."""
 
 from __future__ import annotations
 

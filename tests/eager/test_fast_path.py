@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from graphc.ops import OPS, Op, Trait
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 from graphc.ops.rules import integral
 from graphc.ops.samples import Floats
-from tests.ops.cases import Case, cases_of, each_case
+from tests.ops.cases import Case, cases_of, each_case, noting
 
 MODULES = {FLOAT32: single, FLOAT64: double}
 GENERATED = [
@@ -88,7 +89,9 @@ def compare(op: Op, fast: Any, operands: list[Any], params: Any, wanted: tuple[b
 def assert_same_bits(what: str, found: np.ndarray, expected: np.ndarray) -> None:
     assert found.__class__ is np.ndarray, f"{what} is a {type(found).__name__}"
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype), what
-    assert found.tobytes() == expected.tobytes(), f"{what}: {found.tolist()}, plain {expected.tolist()}"
+    assert found.tobytes() == expected.tobytes(), (
+        f"{what} in {found.dtype}: {found.tolist()}, plain {expected.tolist()}"
+    )
 
 
 def wanted_subsets(count: int) -> list[tuple[bool, ...]]:
@@ -97,23 +100,24 @@ def wanted_subsets(count: int) -> list[tuple[bool, ...]]:
     return [(True,) * count, *alone, (False,) * count]
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
 @each_case(CASES)
-def test_generated_equals_plain(case: Case, dtype: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
-    module, arrays, params = MODULES[dtype], case.arrays(rng, dtype), case.sample.params
-    fast = module.get(case.op)
-    for wanted in wanted_subsets(len(arrays)):
-        compare(case.op, fast, list(arrays), params, wanted, no_misses(module, monkeypatch))
+def test_generated_equals_plain(case: Case, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
+    for dtype, module in MODULES.items():
+        arrays, params = case.arrays(rng, dtype), case.sample.params
+        fast = module.get(case.op)
+        for wanted in wanted_subsets(len(arrays)):
+            compare(case.op, fast, list(arrays), params, wanted, no_misses(module, monkeypatch))
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
-@pytest.mark.parametrize("scalar", SCALARS, ids=repr)
 @pytest.mark.parametrize("op", [op for op in BINARY if op.rule.scalars], ids=lambda op: op.name)
-def test_generated_equals_plain_with_scalar(
-    op: Op, scalar: float, dtype: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-):
-    module = MODULES[dtype]
-    x = rng.uniform(0.5, 0.9, (3, 4)).astype(dtype)
+def test_generated_equals_plain_with_scalar(op: Op, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
+    for dtype, scalar in itertools.product(MODULES, SCALARS):
+        with noting(f"with {scalar!r} in {dtype}"):
+            check_with_scalar(op, scalar, rng.uniform(0.5, 0.9, (3, 4)).astype(dtype), monkeypatch)
+
+
+def check_with_scalar(op: Op, scalar: float, x: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = MODULES[x.dtype]
     for wanted in ((True, False), (False, False)):
         compare(op, module.get(op), [x, scalar], {}, wanted, no_misses(module, monkeypatch))
     if op.rule.scalars == "last":
@@ -181,18 +185,18 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
 @each_case([case for op in BY_BLOCKS for case in cases_of(op)])
-def test_blocks_equal_plain(case: Case, dtype: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
+def test_blocks_equal_plain(case: Case, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
     in_small_blocks(monkeypatch)
-    arrays = case.arrays(rng, dtype)
-    for layout in LAYOUTS.values() if arrays[0].ndim else [np.array]:
-        operands: list[Any] = [layout(a) if a.ndim else a for a in arrays]
-        compare(case.op, MODULES[dtype].get(case.op), operands, {}, (True,) * len(arrays), contextlib.nullcontext())
-    if len(arrays) == 2 and case.op.rule.scalars:
-        for operands in ([arrays[0], 0.75], [0.75, arrays[1]])[: 1 if case.op.rule.scalars == "last" else 2]:
-            wanted = tuple(isinstance(x, np.ndarray) for x in operands)
-            compare(case.op, MODULES[dtype].get(case.op), operands, {}, wanted, contextlib.nullcontext())
+    for dtype, module in MODULES.items():
+        arrays, fast = case.arrays(rng, dtype), module.get(case.op)
+        for layout in LAYOUTS.values() if arrays[0].ndim else [np.array]:
+            operands: list[Any] = [layout(a) if a.ndim else a for a in arrays]
+            compare(case.op, fast, operands, {}, (True,) * len(arrays), contextlib.nullcontext())
+        if len(arrays) == 2 and case.op.rule.scalars:
+            for operands in ([arrays[0], 0.75], [0.75, arrays[1]])[: 1 if case.op.rule.scalars == "last" else 2]:
+                wanted = tuple(isinstance(x, np.ndarray) for x in operands)
+                compare(case.op, fast, operands, {}, wanted, contextlib.nullcontext())
 
 
 @pytest.mark.parametrize("spread", [lambda r: r.sum(), lambda r: r.sum(0).sum(), lambda r: r.T.reshape(-1).sum()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import pytest
 
 from graphc.lowering import convolutions
 from graphc.ops import OPS
+from tests.quick import OPTIONS
 
 # rank of the image: (groups, channels of one, results of one, kernel, stride, padding, dilation)
 CASES: dict[str, tuple[int, tuple[Any, ...]]] = {
@@ -54,10 +56,14 @@ def test_the_same_as_in_numpy(name: str, dtype: str):
     dx = OPS[f"conv{rank}d_input"].kernel(g, w, shape=x.shape, **window)
     dw = OPS[f"conv{rank}d_weight"].kernel(g, x, shape=w.shape, **window)
     image, cotangent = np.moveaxis(x, 1, -1), np.moveaxis(g, 1, -1)
+
+    @functools.partial(jax.jit, compiler_options=dict(OPTIONS))
+    def results(x: Any, w: Any, g: Any) -> Any:
+        back = convolutions.conv_input(g, w, dx.shape, **window), convolutions.conv_weight(g, x, w.shape, **window)
+        return convolutions.conv(x, w, **window), *back
+
     with jax.enable_x64(True):
-        found = jax.jit(lambda x, w: convolutions.conv(x, w, **window))(image, w)
-        image_back = jax.jit(lambda g, w: convolutions.conv_input(g, w, x.shape, **window))(cotangent, w)
-        weight_back = jax.jit(lambda g, x: convolutions.conv_weight(g, x, w.shape, **window))(cotangent, image)
+        found, image_back, weight_back = results(image, w, cotangent)
     np.testing.assert_allclose(np.moveaxis(np.asarray(found), -1, 1), y, 1e-10, 1e-10)
     np.testing.assert_allclose(np.moveaxis(np.asarray(image_back), -1, 1), dx, 1e-10, 1e-10)
     np.testing.assert_allclose(weight_back, dw, 1e-10, 1e-10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -113,6 +114,16 @@ def by_op(cases: Iterable[Case], deep: Collection[str] = ()) -> list[Any]:
     return [pytest.param(several, id=name, marks=marks.get(name, ())) for name, several in found.items()]
 
 
+@contextlib.contextmanager
+def noting(text: str) -> Iterator[None]:
+    """An error says `text` as well: which of several things that one test looks at was wrong."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(text)
+        raise
+
+
 def each_case(cases: Iterable[Case]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorate a test of one `case`: it is a test of each op, which goes through the op's cases.
 
@@ -126,11 +137,8 @@ def each_case(cases: Iterable[Case]) -> Callable[[Callable[..., None]], Callable
             generators = fixtures["rng"].spawn(len(cases)) if "rng" in fixtures else cases
             for case, generator in zip(cases, generators, strict=True):
                 own = {"rng": generator} if "rng" in fixtures else {}
-                try:
+                with noting(f"in the case {case.id}"):
                     test(case=case, **{**fixtures, **own})
-                except Exception as error:
-                    error.add_note(f"in the case {case.id}")
-                    raise
 
         parameters = inspect.signature(test).parameters.values()
         asked = [p.replace(name="cases", annotation=list[Case]) if p.name == "case" else p for p in parameters]

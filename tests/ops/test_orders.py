@@ -68,6 +68,7 @@ def test_xla(code: str, ties: bool):
     import jax
 
     from graphc.lowering import orders as lowered
+    from tests.quick import OPTIONS
 
     for shape, axis in SHAPES[: 3 if code == "f4" else 1]:
         x = drawn(code, shape, ties)
@@ -75,7 +76,9 @@ def test_xla(code: str, ties: bool):
             wanted = expected(x, axis, descending)
             with jax.enable_x64(True):
                 for first in (None, 2):
-                    values, places = jax.jit(lowered.sort, static_argnums=(1, 2, 3))(x, axis, descending, first)
+                    values, places = jax.jit(lowered.sort, static_argnums=(1, 2, 3), compiler_options=dict(OPTIONS))(
+                        x, axis, descending, first
+                    )
                     assert places.dtype == np.int64
                     part = wanted if first is None else np.take(wanted, range(first), axis)
                     np.testing.assert_array_equal(places, part)

@@ -13,7 +13,7 @@ from compare.selftest.faults.shardings import FAULTS
 from compare.selftest.hunting import hunt
 from eager.nn import functional as F
 from graphc.ops import OPS
-from graphc.ops.labels import words
+from graphc.ops.labels import indexed, words
 from graphc.sharding import Mesh, P, by_parts, compiled, propagated, total
 from graphc.sharding.correspondence import all_of
 from graphc.sharding.layout import layout_of
@@ -83,6 +83,20 @@ def test_words_of_a_declaration():
     assert found.operands == (("a", None), ("batch 2", "batch 1", "b"))
     assert found.results == (("batch 2", "batch 1", "b"),) and found.added == {0}
     assert words("x -> x", [(2,), (3,), (4,)], [(2,)], {}).operands == (("x",), ("x",), ("x",))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "spec", "text"),
+    [
+        ([(5, 6), (2, 3)], (0, None), "@v r1, p2 p1 -> p2 p1 r1"),
+        ([(5, 6), (4,)], (None, 0), "r0 @v, p1 -> r0 p1"),
+        # dims of the arrays of places are counted from the last one on, as they broadcast
+        ([(5, 6, 7), (2, 3), (3,)], (None, 0, 1), "r0 . ., p2 p1 , p1 -> r0 p2 p1"),
+        ([(5, 6, 7), (3,), (2, 3)], (0, None, 1), ". r1 ., p1 , p2 p1 -> p2 p1 r1"),  # apart: in front
+    ],
+)
+def test_dims_of_what_is_picked(shapes, spec, text):
+    assert indexed(shapes, {"spec": spec}).split() == text.split()
 
 
 def _propagated(fn, shapes, inputs, outputs=None):

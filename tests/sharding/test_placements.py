@@ -97,6 +97,13 @@ def test_specs_convert_both_ways():
         _ = Sharding(((),), ("data",)).spec
 
 
+def test_the_same_parts_whatever_the_order_of_the_axes():
+    first, other = Sharding((("data", "model"), ())), Sharding((("model", "data"), ()))
+    assert first.has_parts_of(other) and first != other
+    for apart in (Sharding(((), ("data", "model"))), Sharding((("data",), ("model",))), Sharding.whole(2)):
+        assert not first.has_parts_of(apart) and not apart.has_parts_of(first)
+
+
 def test_specs_are_those_of_jax():
     jax = pytest.importorskip("jax")
     spec = jax.sharding.PartitionSpec(("data", "model"), None)

@@ -24,6 +24,8 @@ from eager.distributions.utils import euler_constant
 from eager.functional.creation import full_like
 from eager.functional.gathering import where
 
+Formula = Callable[[Any, Any], Tensor]
+
 # p and those q that are 0 where p is not: the divergence is infinite
 _INFINITE: dict[type, tuple[type, ...]] = {
     Beta: (Pareto,),
@@ -50,12 +52,10 @@ for _p, _others in _INFINITE.items():
         register_kl(_p, _q)(_infinite)
 
 
-def _normal_cost(p: Any, q: Normal) -> Tensor:
-    """The mean of -log q(x) over x of p; so are the other costs."""
-    return _normal_cost_of(p.mean, p.variance, q)
+# the mean of -log q(x) over x of p
 
 
-def _normal_cost_of(mean: Tensor, variance: Tensor, q: Normal) -> Tensor:
+def _normal_cost(mean: Tensor, variance: Tensor, q: Normal) -> Tensor:
     return 0.5 * math.log(2 * math.pi) + q.scale.log() + (variance + (mean - q.loc).pow(2)) / (2 * q.scale.pow(2))
 
 
@@ -73,48 +73,60 @@ def _continuous_bernoulli_cost(p: Any, q: ContinuousBernoulli) -> Tensor:
     return -p.mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
 
 
-# q, the mean of -log q(x), and those p whose divergence is that less their entropy
-_BY_COST: list[tuple[type, Callable[[Any, Any], Tensor], tuple[type, ...]]] = [
-    (Normal, _normal_cost, (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Uniform)),
-    (Exponential, _exponential_cost, (Beta, ContinuousBernoulli, Gamma)),
-    (ContinuousBernoulli, _continuous_bernoulli_cost, (Beta,)),
-]
+def _log_mean(low: Tensor, high: Tensor) -> Tensor:
+    """The mean of log(x) over [low, high]."""
+    return (high.xlogy(high) - low.xlogy(low)) / (high - low) - 1
 
 
-def _less_entropy(cost: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
-    return lambda p, q: -p.entropy() + cost(p, q)
+def _beta_cost(p: Uniform, q: Beta) -> Tensor:
+    a, b = q.concentration1, q.concentration0
+    normalizer = a.lgamma() + b.lgamma() - (a + b).lgamma()
+    return normalizer - (a - 1) * _log_mean(p.low, p.high) - (b - 1) * _log_mean(1 - p.high, 1 - p.low)
 
 
-for _q, _cost, _others in _BY_COST:
-    for _p in _others:
-        register_kl(_p, _q)(_less_entropy(_cost))
+def _pareto_normal_cost(p: Pareto, q: Normal) -> Tensor:
+    part = p.scale / (p.alpha - 1)
+    return _normal_cost(p.alpha * part, p.alpha * part.pow(2) / (p.alpha - 2), q)
 
 
-@register_kl(Bernoulli, Poisson)
-def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
-    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
+def _beta_log_mean(p: Beta) -> Tensor:
+    return p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()
 
 
-@register_kl(Beta, Gamma)
-def _beta_gamma(p: Beta, q: Gamma) -> Tensor:
-    log_mean = p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()
-    return -p.entropy() + _gamma_cost(p.mean, log_mean, q)
-
-
-@register_kl(Beta, Uniform)
-def _beta_uniform(p: Beta, q: Uniform) -> Tensor:
-    return where((q.low > 0) | (q.high < 1), math.inf, -p.entropy() + (q.high - q.low).log())
-
-
-@register_kl(ContinuousBernoulli, Uniform)
-def _continuous_bernoulli_uniform(p: ContinuousBernoulli, q: Uniform) -> Tensor:
+# those p, q, and the mean of -log q(x): the divergence is that less the entropy of p, and infinite where `beyond` says
+# that q is 0 where p is not
+_BY_COST: list[tuple[type | tuple[type, ...], type, Formula, Formula | None]] = [
+    ((Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Uniform), Normal,
+     lambda p, q: _normal_cost(p.mean, p.variance, q), None),
+    (Pareto, Normal, _pareto_normal_cost, lambda p, q: p.alpha <= 2),
+    ((Beta, ContinuousBernoulli, Gamma), Exponential, _exponential_cost, None),
+    (Uniform, Exponential, _exponential_cost, lambda p, q: p.low < 0),
+    (Beta, ContinuousBernoulli, _continuous_bernoulli_cost, None),
+    (Uniform, ContinuousBernoulli, _continuous_bernoulli_cost, lambda p, q: (p.high >= 1) | (p.low <= 0)),
+    (Bernoulli, Poisson, lambda p, q: -(p.probs * q.rate.log() - q.rate), None),
+    (Beta, Gamma, lambda p, q: _gamma_cost(p.mean, _beta_log_mean(p), q), None),
+    (Exponential, Gamma, lambda p, q: _gamma_cost(p.mean, -euler_constant - p.rate.log(), q), None),
+    (Uniform, Gamma, lambda p, q: _gamma_cost(p.mean, _log_mean(p.low, p.high), q), lambda p, q: p.low < 0),
+    (Pareto, Gamma, lambda p, q: _gamma_cost(p.alpha * p.scale / (p.alpha - 1), p.scale.log() + 1 / p.alpha, q),
+     lambda p, q: p.alpha <= 1),
+    (Beta, Uniform, lambda p, q: (q.high - q.low).log(), lambda p, q: (q.low > 0) | (q.high < 1)),
     # PyTorch's condition, which also holds of intervals that are wide enough
-    return where((q.low >= 0) | (q.high <= 1), math.inf, -p.entropy() + (q.high - q.low).log())
+    (ContinuousBernoulli, Uniform, lambda p, q: (q.high - q.low).log(), lambda p, q: (q.low >= 0) | (q.high <= 1)),
+    (Uniform, Beta, _beta_cost, lambda p, q: (p.high > 1) | (p.low < 0)),
+]  # fmt: skip
 
 
-@register_kl(Exponential, Gamma)
-def _exponential_gamma(p: Exponential, q: Gamma) -> Tensor:
-    return -p.entropy() + _gamma_cost(p.mean, -euler_constant - p.rate.log(), q)
+def _less_entropy(cost: Formula, beyond: Formula | None) -> Formula:
+    def divergence(p: Any, q: Any) -> Tensor:
+        finite = -p.entropy() + cost(p, q)
+        return finite if beyond is None else where(beyond(p, q), math.inf, finite)
+
+    return divergence
+
+
+for _ps, _q, _cost, _beyond in _BY_COST:
+    for _p in _ps if isinstance(_ps, tuple) else (_ps,):
+        register_kl(_p, _q)(_less_entropy(_cost, _beyond))
 
 
 @register_kl(Exponential, Gumbel)
@@ -151,49 +163,6 @@ def _pareto_exponential(p: Pareto, q: Exponential) -> Tensor:
     product = p.scale * q.rate
     result = (p.alpha / product).log() - p.alpha.reciprocal() + p.alpha * product / (p.alpha - 1) - 1
     return where(p.alpha <= 1, math.inf, result)
-
-
-@register_kl(Pareto, Gamma)
-def _pareto_gamma(p: Pareto, q: Gamma) -> Tensor:
-    log_mean = p.scale.log() + p.alpha.reciprocal()
-    cost = _gamma_cost(p.alpha * p.scale / (p.alpha - 1), log_mean, q)
-    return where(p.alpha <= 1, math.inf, p.alpha.log() - log_mean + cost - 1)
-
-
-@register_kl(Pareto, Normal)
-def _pareto_normal(p: Pareto, q: Normal) -> Tensor:
-    part = p.scale / (p.alpha - 1)
-    cost = _normal_cost_of(p.alpha * part, p.alpha * part.pow(2) / (p.alpha - 2), q)
-    return where(p.alpha <= 2, math.inf, -p.entropy() + cost)
-
-
-def _log_mean(low: Tensor, high: Tensor) -> Tensor:
-    """The mean of log(x) over [low, high]."""
-    return (high.xlogy(high) - low.xlogy(low)) / (high - low) - 1
-
-
-@register_kl(Uniform, Beta)
-def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
-    a, b = q.concentration1, q.concentration0
-    normalizer = a.lgamma() + b.lgamma() - (a + b).lgamma()
-    cost = normalizer - (a - 1) * _log_mean(p.low, p.high) - (b - 1) * _log_mean(1 - p.high, 1 - p.low)
-    return where((p.high > 1) | (p.low < 0), math.inf, -p.entropy() + cost)
-
-
-@register_kl(Uniform, ContinuousBernoulli)
-def _uniform_continuous_bernoulli(p: Uniform, q: ContinuousBernoulli) -> Tensor:
-    result = -p.entropy() + _continuous_bernoulli_cost(p, q)
-    return where((p.high >= 1) | (p.low <= 0), math.inf, result)
-
-
-@register_kl(Uniform, Exponential)
-def _uniform_exponential(p: Uniform, q: Exponential) -> Tensor:
-    return where(p.low < 0, math.inf, -p.entropy() + _exponential_cost(p, q))
-
-
-@register_kl(Uniform, Gamma)
-def _uniform_gamma(p: Uniform, q: Gamma) -> Tensor:
-    return where(p.low < 0, math.inf, -p.entropy() + _gamma_cost(p.mean, _log_mean(p.low, p.high), q))
 
 
 @register_kl(Uniform, Gumbel)

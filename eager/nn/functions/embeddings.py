@@ -21,8 +21,8 @@ from graphc.ops.rules import torch_name
 __all__ = ["embedding"]
 
 
-def check_indices(indices: Any, name: str, position: int = 2) -> None:
-    shape_of(indices, name, "indices", position)
+def check_indices(indices: Any, name: str) -> None:
+    shape_of(indices, name, "indices", 2)
     if indices._dtype() not in (INT32, INT64):
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "

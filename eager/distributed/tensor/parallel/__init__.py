@@ -103,35 +103,33 @@ class _Layouts(ParallelStyle):
         return module
 
 
+class _OfWeights(_Layouts):
+    """A style that splits weights; `usual` are the layouts of the inputs and outputs that it is for."""
+
+    usual: tuple[Placement, Placement]
+
+    def __init__(
+        self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ):  # fmt: skip
+        super().__init__(output_layouts)
+        inputs, outputs = self.usual
+        self.input_layouts, self.output_layouts = (input_layouts or inputs,), (output_layouts or outputs,)
+        self.desired_input_layouts, self.use_local_output = (inputs,), use_local_output
+
+
 @final
-class ColwiseParallel(_Layouts):
+class ColwiseParallel(_OfWeights):
     """A Linear whose outputs are split, an Embedding whose vectors are."""
 
-    tables = _COLUMNS
-
-    def __init__(
-        self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None,
-        use_local_output: bool = True,
-    ):  # fmt: skip
-        super().__init__(output_layouts)
-        self.input_layouts, self.output_layouts = (input_layouts or Replicate(),), (output_layouts or Shard(-1),)
-        self.desired_input_layouts = (Replicate(),)
-        self.use_local_output = use_local_output
+    tables, usual = _COLUMNS, (Replicate(), Shard(-1))
 
 
 @final
-class RowwiseParallel(_Layouts):
+class RowwiseParallel(_OfWeights):
     """A Linear whose inputs are split, an Embedding whose rows are."""
 
-    tables = _ROWS
-
-    def __init__(
-        self, *, input_layouts: Placement | None = None, output_layouts: Placement | None = None,
-        use_local_output: bool = True,
-    ):  # fmt: skip
-        super().__init__(output_layouts)
-        self.input_layouts, self.output_layouts = (input_layouts or Shard(-1),), (output_layouts or Replicate(),)
-        self.use_local_output = use_local_output
+    tables, usual = _ROWS, (Shard(-1), Replicate())
 
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
         self.desired_input_layouts = (Replicate() if isinstance(module, Embedding) else Shard(-1),)
