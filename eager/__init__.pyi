@@ -8,7 +8,7 @@ when it is first asked for.
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, random as random, return_types as return_types, serialization as serialization, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
+from eager import accelerator as accelerator, amp as amp, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, fft as fft, func as func, futures as futures, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, mps as mps, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, random as random, return_types as return_types, serialization as serialization, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, xpu as xpu
 from eager._C import PyTorchFileReader as PyTorchFileReader
 from eager.amp.autocast_mode import autocast as autocast
 from eager.amp.grad_scaler import GradScaler as GradScaler
