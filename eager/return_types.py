@@ -41,11 +41,19 @@ def _show(self: Any) -> str:
     return f"torch.return_types.{type(self).__name__}(\n{fields})"
 
 
+def _made(cls: Any, results: Any, *rest: Any) -> Any:
+    """An instance of the results, given one by one or, as in PyTorch, in one sequence."""
+    found, count = ((results, *rest) if rest else tuple(results)), len(cls._fields)
+    if len(found) != count:
+        raise TypeError(f"torch.return_types.{cls.__name__}() takes a {count}-sequence ({len(found)}-sequence given)")
+    return tuple.__new__(cls, found)
+
+
 def __getattr__(name: str) -> Any:
     if name not in FIELDS:
         raise AttributeError(f"module 'torch.return_types' has no attribute '{name}'")
     fields = namedtuple(name, FIELDS[name])  # type: ignore[misc]
-    about = {"__slots__": (), "__repr__": _show, "__module__": "torch.return_types"}
+    about = {"__slots__": (), "__new__": _made, "__repr__": _show, "__module__": "torch.return_types"}
     made = globals()[name] = type(name, (fields,), about)
     return made
 

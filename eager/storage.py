@@ -15,7 +15,7 @@ from eager.core.meta import is_meta
 from eager.core.parameter import Parameter
 from eager.core.placed import Memory, is_elsewhere, is_placed
 from eager.core.sparse import is_sparse
-from eager.core.tensor import Tensor
+from eager.core.tensor import LEAF_IN_PLACE, Tensor
 from eager.engine.language import E
 from eager.functional.strides import as_strided
 from graphc.errors import BYTES_ARE_NOT_CAPTURED, CaptureError
@@ -199,6 +199,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     """Let the tensor show other memory: that of a tensor, or of a storage at an offset. As `torch.Tensor.set_`."""
     if not current_interpreter().immediate:
         return _traced_set(self, source, storage_offset, size, stride)
+    if self._n is not None and self.is_leaf and state.grad_enabled():
+        raise RuntimeError(LEAF_IN_PLACE)
     if source is None:
         self._d = np.empty(0, self._dtype())
     elif isinstance(source, Tensor) and not size:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.core.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from eager.core.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled, set_multithreading_enabled
 from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.engine import backward as engine
@@ -14,6 +14,7 @@ from graphc.lazy import lazy
 
 __all__ = [
     "Variable", "backward", "enable_grad", "grad", "inference_mode", "no_grad", "set_grad_enabled",
+    "set_multithreading_enabled",
 ]  # fmt: skip
 
 # public name -> module that has it, imported at first use

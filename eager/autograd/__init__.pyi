@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eager.autograd import anomaly_mode as anomaly_mode, forward_ad as forward_ad, function as function, functional as functional, graph as graph, profiler as profiler
 from eager.autograd.anomaly_mode import detect_anomaly as detect_anomaly, set_detect_anomaly as set_detect_anomaly
 from eager.autograd.gradcheck import gradcheck as gradcheck, gradgradcheck as gradgradcheck
-from eager.core.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled
+from eager.core.grad_mode import enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled, set_multithreading_enabled as set_multithreading_enabled
 from eager.core.tensor import Tensor
 from eager.engine.backward import backward as backward
 from eager.engine.function import Function as Function

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from eager.core.shown import ShownObject
@@ -14,8 +16,8 @@ from eager.engine.grad_fn import Node, edge_of
 from graphc import forking
 
 __all__ = [
-    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
-    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
 
 
@@ -42,30 +44,26 @@ def increment_version(tensor: Any) -> None:
         note_write(t._array())
 
 
-class _SavedHooks(ShownObject):
-    """Context: put `entry` in force for what nodes save; meanwhile the plain path runs everything."""
+class saved_tensors_hooks(ShownObject):
+    """Context: nodes keep `pack_hook(tensor)` of what they save, and use `unpack_hook` of that in backward.
 
-    def __init__(self, entry: Any):
-        self._entry = entry
+    As `torch.autograd.graph.saved_tensors_hooks`. Meanwhile the plain path runs everything. RuntimeError within
+    `disable_saved_tensors_hooks`.
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
+        self._pair = pack_hook, unpack_hook
         self._closing = Closing()
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Any:
+        if (message := _disabled.get()) is not None:
+            raise RuntimeError(message)
         self._closing.set(True)
-        self._token = SAVED_HOOKS.set((*saved_hooks(), self._entry))
+        self._token = SAVED_HOOKS.set((*saved_hooks(), self._pair))
 
     def __exit__(self, *error: object) -> None:
         SAVED_HOOKS.reset(self._token)
         self._closing.set(False)
-
-
-class saved_tensors_hooks(_SavedHooks):
-    """Context: nodes keep `pack_hook(tensor)` of what they save, and use `unpack_hook` of that in backward.
-
-    As `torch.autograd.graph.saved_tensors_hooks`.
-    """
-
-    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
-        super().__init__((pack_hook, unpack_hook))
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -75,18 +73,37 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda t: t.detach().clone(), lambda t: t)
 
 
-class disable_saved_tensors_hooks(_SavedHooks):
-    """Context: saving while saved-tensor hooks are in force raises RuntimeError(error_message)."""
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Context: what nodes save may be written in place afterwards: backward uses it as it was.
 
-    def __init__(self, error_message: str):
-        super().__init__(error_message)
+    As `torch.autograd.graph.allow_mutation_on_saved_tensors`, but that values are copied when they are saved. The
+    context has a method `clear()`, which has nothing to do here.
+    """
 
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with disable_saved_tensors_hooks(self._entry):
-                return fn(*args, **kwargs)
+    def __init__(self) -> None:
+        super().__init__(lambda t: t.detach().clone(), lambda t: t)
 
-        return wrapper
+    def __enter__(self) -> allow_mutation_on_saved_tensors:
+        super().__enter__()
+        return self
+
+    def clear(self) -> None:
+        """Forget the copies that no node needs: done already."""
+
+
+_disabled: ContextVar[str | None] = ContextVar("saved_hooks_disabled", default=None)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Context: putting saved-tensor hooks in force raises RuntimeError(error_message); so does this, if some are."""
+    if saved_hooks():
+        raise RuntimeError(error_message)
+    token = _disabled.set(error_message)
+    try:
+        yield
+    finally:
+        _disabled.reset(token)
 
 
 class _Handles:

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from eager.compiling.compiled import compile
 from eager.compiling.typed import is_a
-from eager.core.futures import Future
 from eager.nn.module import Module
+from eager.processes.futures import Future
 
 __all__ = [
     "Attribute", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export",
@@ -18,6 +18,7 @@ __all__ = [
     "unused", "wait",
 ]  # fmt: skip
 
+TABLES = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
 DEPRECATED = "`torch.jit.{}` is deprecated. Please switch to `torch.compile` or `torch.export`."
 NO_FILES = (
     "torch.jit.{}: there is no TorchScript here. Save the parameters with torch.save(model.state_dict(), path), or a "
@@ -26,17 +27,68 @@ NO_FILES = (
 
 
 class ScriptModule(Module):
-    """Modules in TorchScript. There are none: for `isinstance`."""
+    """Modules that `script` and `trace` return."""
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A module that `script` has compiled: its parameters, buffers and submodules are those of the original, by name.
+
+    compiled: the result of `torch.compile` for the original, of which it has the attributes, too.
+    """
+
+    def __init__(self, original: Module, compiled: Any):
+        fields = self.__dict__
+        fields.update({name: original.__dict__[name] for name in TABLES})
+        fields["_original"], fields["_compiled"] = original, compiled
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._compiled(*args, **kwargs)
+
+    forward = __call__
+
+    @property
+    def original_name(self) -> str:
+        """The name of the original's class."""
+        return type(self._original).__name__
+
+    def __getattr__(self, name: str) -> Any:
+        for place in ("_original", "_compiled"):
+            found = self.__dict__.get(place)
+            if hasattr(found, name):
+                return getattr(found, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._original, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._original, name)
+
+    def extra_repr(self) -> str:
+        return f"original_name={self.original_name}"
+
+
+class TopLevelTracedModule(RecursiveScriptModule):
+    """A module that `trace` has compiled."""
+
+    def _get_name(self) -> str:
+        return self.original_name
 
 
 class ScriptFunction:
     """Functions in TorchScript. There are none: for `isinstance`."""
 
 
+def _compiled(obj: Any, kind: type[RecursiveScriptModule]) -> Any:
+    """`obj` under `torch.compile`; a module as one of a kind."""
+    compiled = compile(obj, fullgraph=True)
+    return kind(obj, compiled) if isinstance(obj, Module) else compiled
+
+
 def script(obj: Any, *unused: Any, **unused_settings: Any) -> Any:
     """`torch.compile(obj)` with `fullgraph`; warns. A class is left as it is."""
     warnings.warn(DEPRECATED.format("script"), DeprecationWarning, stacklevel=2)
-    return obj if isinstance(obj, type) else compile(obj, fullgraph=True)
+    return obj if isinstance(obj, type) else _compiled(obj, RecursiveScriptModule)
 
 
 def trace(func: Any, example_inputs: Any = None, *unused: Any, example_kwarg_inputs: Any = None,
@@ -46,7 +98,7 @@ def trace(func: Any, example_inputs: Any = None, *unused: Any, example_kwarg_inp
     Other inputs than the example's are compiled when they come: nothing of the example stays in the program.
     """
     warnings.warn(DEPRECATED.format("trace"), DeprecationWarning, stacklevel=2)
-    compiled = compile(func, fullgraph=True)
+    compiled = _compiled(func, TopLevelTracedModule)
     given = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     compiled(*(() if example_inputs is None else given), **(example_kwarg_inputs or {}))
     return compiled
@@ -113,14 +165,14 @@ def freeze(mod: Any, *unused: Any, **unused_settings: Any) -> Any:
 optimize_for_inference = freeze
 
 
-def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
     """Call `func` at once."""
-    future: Future[Any] = Future()
+    future: Future = Future()
     future.set_result(func(*args, **kwargs))
     return future
 
 
-def wait(future: Future[Any]) -> Any:
+def wait(future: Future) -> Any:
     """The result of `fork`."""
     return future.wait()
 

@@ -56,6 +56,9 @@ def value(module: str, name: str) -> Any:
         return homes.opened(here) if own == ITSELF else getattr(homes.opened(here), own)
     if ALL in names and not name.startswith("__"):  # what a module says of itself is its own
         return getattr(homes.opened(names[ALL][0]), name)
+    path = f"{module}.{name}" if module else name
+    if path in table() or path in packages():  # PyTorch has imported all of its modules
+        return homes.opened(path)
     raise AttributeError(name)
 
 

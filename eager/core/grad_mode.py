@@ -185,3 +185,16 @@ class set_grad_enabled(GradMode):
 
     def __enter__(self) -> None:
         pass
+
+
+class set_multithreading_enabled(ShownObject):
+    """Accepted: backward() runs in the thread that calls it. As `torch.autograd.set_multithreading_enabled`."""
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass

@@ -114,6 +114,11 @@ def type_of(tree: Any) -> Any:
     return namedtuple if isinstance(tree, tuple) and hasattr(kind, "_fields") else None
 
 
+class _Asterisk(str):
+    def __repr__(self) -> str:
+        return "*"
+
+
 @final
 class TreeSpec:
     """The containers of a nest. `type` is None for a leaf; `context` is the keys of a dict, or its like."""
@@ -163,6 +168,10 @@ class TreeSpec:
         named = getattr(self.context, "__module__", None) == "torch.return_types"  # which PyTorch takes for types of C
         kind, context = (self.context.__name__, None) if named else (self.type.__name__, self.context)
         return f"TreeSpec({kind}, {context}, [{inside}])"
+
+    def pattern(self) -> str:
+        """The containers as Python shows them, with `*` for each leaf."""
+        return repr(self.unflatten([_Asterisk()] * self.num_leaves))
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """The nest that was taken apart, with other leaves. ValueError unless there are `num_leaves`."""

@@ -109,7 +109,7 @@ class Anomaly:
 
 
 anomaly = Anomaly()
-# (pack, unpack) pairs in force for what nodes save; a string instead: saving with hooks is an error with that text
+# (pack, unpack) pairs in force for what nodes save
 SAVED_HOOKS: ContextVar[tuple[Any, ...]] = ContextVar("saved_hooks", default=())
 saved_hooks = SAVED_HOOKS.get
 
@@ -198,7 +198,7 @@ def writer_of(array: np.ndarray) -> tuple[str, tuple[int, ...]] | None:
     return entry[1][2] if entry else None
 
 
-def version_of(array: np.ndarray) -> int:
+def version_of(array: Any) -> int:
     """How many in-place writes the memory of `array` has seen."""
     entry = _writes.get(id(_owner_of(array)))
     return entry[1][0] if entry else 0

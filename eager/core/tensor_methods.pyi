@@ -130,8 +130,8 @@ class TensorMethods:
     def __pos__(self) -> Tensor:
         """`input` itself. As `torch.positive`. RuntimeError for bools."""
 
-    def __pow__(self, other: Tensor | Number | complex, /) -> Tensor:
-        """input ** exponent. As `torch.pow`. RuntimeError for integers with a negative integer number as exponent."""
+    def __pow__(self, other: Tensor | Number | complex) -> Tensor:
+        """self ** other, which may be an ndarray."""
 
     def __radd__(self, other: Tensor | Number | complex) -> Tensor: ...
 

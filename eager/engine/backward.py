@@ -63,6 +63,11 @@ def seeds(outputs: Sequence[Tensor], gradients: Any) -> list[Tensor]:
                 f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
                 f"{output.shape}."
             )
+        elif (g._dtype().kind == "c") != (output._dtype().kind == "c"):
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {output.dtype}."
+            )
         result.append(g)
     return result
 

@@ -22,12 +22,12 @@ from eager.core.overriding import handled, in_use, is_unhandled, local, overload
 from eager.core.placed import Placed, common_device, data_of, run
 from eager.core.sparse import SparseOperandError
 from eager.core.stand_ins import SEALED_SAVE, Sealed
-from eager.core.state import anomaly, grad_enabled, saved_hooks
+from eager.core.state import anomaly, grad_enabled, saved_hooks, version_of
 from eager.core.tensor import Tensor
 from eager.core.views import note_view
 from eager.engine.anomaly import traced
 from graphc.ops.aval import Aval, aval_of
-from graphc.ops.dtypes import is_inexact, of_scalar, scalar_array
+from graphc.ops.dtypes import FLOAT64, is_inexact, of_scalar, scalar_array
 from graphc.ops.gradient import rule_values, share
 from graphc.ops.interpret import F, operand_dtype, run_kernel, with_defaults
 from graphc.ops.operators import BINARY, COMPARISON
@@ -89,7 +89,8 @@ def _not_a_tensors(op: Op, operand: Any, prefix: str = "") -> TypeError:
 
 
 def _apply_known(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
-    operands = [Tensor._wrap(x) if x.__class__ is np.ndarray else x for x in operands]
+    if any(x.__class__ is np.ndarray for x in operands):
+        operands = with_arrays(op, operands)
     known = (Tensor, *SCALARS) if op.rule.promote and op.rule.scalars else Tensor
     try:
         if all(isinstance(x, known) for x in operands):
@@ -100,6 +101,21 @@ def _apply_known(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> 
         if is_unhandled(error):
             return NotImplemented
         raise
+
+
+def with_arrays(op: Op, operands: Sequence[Any]) -> list[Any]:
+    """The operands with ndarrays among them as tensors, in the dtype in which NumPy computes: in PyTorch it is NumPy
+    that computes a tensor and an array.
+    """
+    tensors = [Tensor._wrap(x) if x.__class__ is np.ndarray else x for x in operands]
+    kinds = [t._dtype() for t in tensors if isinstance(t, Tensor)]
+    if len(kinds) < len(tensors) or any(kind.kind not in "biufc" for kind in kinds):
+        return tensors
+    dtype = np.result_type(*kinds)
+    if op.rule.promote == "float" and not is_inexact(dtype):
+        dtype = FLOAT64
+    cast = OPS["cast"]
+    return [t if t._dtype() == dtype else apply(cast, [t], {"dtype": dtype}) for t in tensors]
 
 
 def plain_or_trace(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
@@ -275,6 +291,13 @@ def _name_overload(op: Op, operands: Sequence[Any], result: Tensor) -> None:
             tape.rename(result._n, op.overloads[scalar])
 
 
+PACK_WRITES = (
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
+    "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
+    "perform in-place operations on the input to a pack hook."
+)
+
+
 class Packed:
     """What a pack hook made of a saved array."""
 
@@ -293,12 +316,14 @@ def _packed(value: Any, op: Op, name: str, tensors: Sequence[Tensor], hooks: Any
         not isinstance(value, np.ndarray) or (not value.ndim and not value.flags.writeable)
     ):
         return value
-    if isinstance(hooks, str):
-        raise RuntimeError(hooks)
     pack, unpack = hooks
     tensor = next((t for t in tensors if t._d is value), None)
+    version = version_of(value)
     with GradMode(False):
-        return Packed(pack(Tensor._wrap(value) if tensor is None else tensor), unpack)
+        kept = pack(Tensor._wrap(value) if tensor is None else tensor)
+    if version_of(value) != version:
+        raise RuntimeError(PACK_WRITES)
+    return Packed(kept, unpack)
 
 
 def _unpacked(values: dict[str, Any]) -> dict[str, Any]:
@@ -310,7 +335,13 @@ def _unpacked(values: dict[str, Any]) -> dict[str, Any]:
 def _unpack(value: Any) -> Any:
     if value.__class__ is list:
         return [_unpack(v) for v in value]
-    return data_of(value.unpack(value.kept)) if value.__class__ is Packed else value
+    if value.__class__ is not Packed:
+        return value
+    tensor = value.unpack(value.kept)
+    if not isinstance(tensor, Tensor):
+        kind = type(tensor).__name__
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")
+    return data_of(tensor)
 
 
 @functools.cache

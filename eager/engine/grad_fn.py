@@ -19,10 +19,11 @@ from graphc.ops.gradient import names_of_results
 class Node:
     """What `grad_fn` shows of a node. Two of the same node are equal. As `torch.autograd.graph.Node`."""
 
-    __slots__ = ("__weakref__", "_node")
+    __slots__ = ("__weakref__", "_node", "metadata")
 
     def __init__(self, node: tape.Node):
         self._node = node
+        self.metadata: dict[Any, Any] = {}
 
     def name(self) -> str:
         """The node's name, as "MulBackward0"."""
@@ -35,6 +36,10 @@ class Node:
             return ()
         parents = outer_parents(self._node)
         return tuple(edge_of(p) for p in (parents if is_whole(self._node) else tape.placed(self._node, parents)))
+
+    def _sequence_nr(self) -> int:
+        """The number of the node: later ones have higher ones."""
+        return abs(self._node[0])
 
     @property
     def variable(self) -> Any:
@@ -74,8 +79,7 @@ class Node:
         return id(self._node)
 
     def __repr__(self) -> str:
-        # PyTorch's classes of nodes have no module, but for those of a user's Function
-        home = "torch.autograd.function." if hasattr(self._node[tape.ABOUT], "ctx") else ""
+        home = "" if type(self).__module__ == "builtins" else f"{type(self).__module__}."
         return f"<{home}{type(self).__name__} object at {hex(id(self._node))}>"
 
 
@@ -129,7 +133,7 @@ def view_of(node: tape.Node) -> Node:
     """The `grad_fn` of `node`, of a class named after it."""
     view = _shown.get(id(node))
     if view is None or view._node is not node:
-        view = _shown[id(node)] = _class_of(tape.name_of(node))(node)
+        view = _shown[id(node)] = _class_of(tape.name_of(node), hasattr(node[tape.ABOUT], "ctx"))(node)
     return view
 
 
@@ -137,5 +141,7 @@ _shown: weakref.WeakValueDictionary[int, Node] = weakref.WeakValueDictionary()  
 
 
 @functools.cache
-def _class_of(name: str) -> type[Node]:
-    return type(name.rpartition("::")[2], (Node,), {"__slots__": ()})
+def _class_of(name: str, of_function: bool) -> type[Node]:
+    # PyTorch's classes of nodes have no module, but for those of a user's Function
+    home = "torch.autograd.function" if of_function else "builtins"
+    return type(name.rpartition("::")[2], (Node,), {"__slots__": (), "__module__": home})

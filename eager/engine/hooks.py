@@ -88,7 +88,10 @@ class Hooked:
 
     def outgoing(self, node: tape.Node, g: Any, heap: list[tape.Node]) -> None:
         """The node, and the hooks after it, on arrays."""
-        if self.after:
+        if self.after and tape.is_leaf(node):
+            node[tape.ABOUT].on_arrays(node, g, heap)
+            self.leaving(node, (), Tensor._wrap(g))
+        elif self.after:
             shares = self.leaving(node, each(Tensor._wrap, tape.shares(node, g)), each(Tensor._wrap, g))
             for parent, share in zip(node[tape.PARENTS :], shares, strict=True):
                 if parent is not None and share is not None:

@@ -11,7 +11,8 @@ _LATER = {
     **dict.fromkeys(("grad", "grad_and_value", "value_and_grad", "vjp"), "eager.func.reverse"),
     **dict.fromkeys(("jvp", "linearize"), "eager.func.forward"),
     **dict.fromkeys(("hessian", "jacfwd", "jacrev"), "eager.func.jacobians"),
-    **dict.fromkeys(("functional_call", "stack_module_state"), "eager.func.modules"),
+    **dict.fromkeys(("functional_call", "functionalize", "stack_module_state"), "eager.func.modules"),
+    "replace_all_batch_norm_modules_": "eager.nn.modules.batchnorm",
     "debug_unwrap": "eager.func.batching",
 }
 

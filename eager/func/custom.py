@@ -78,7 +78,7 @@ def _by_rule(interpreter: BatchInterpreter, cls: type[Function], args: tuple[Any
         dims = broadcast_leaves(out_dims, spec)
         if dims is None:
             raise RuntimeError(BAD_DIMS.format(dims=out_dims, dim_spec=flatten(out_dims)[1], spec=spec))
-        found = [x if d is None else movedim(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
+        found = [movedim(x, d, 0) if d else x for x, d in zip(leaves, dims, strict=True)]
     return unflatten([x if d is None else interpreter.wrap(x) for x, d in zip(found, dims, strict=True)], spec)
 
 

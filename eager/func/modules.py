@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.functional.joining import stack
+
+NOT_TO_REMOVE = (
+    "functionalize(f, remove='mutations'): received invalid argument for remove={}. Valid options are:\n     "
+    "remove='mutations': all inplace and out= operators will be removed from the program, and replaced with their "
+    "out-of-place equivalents.\n     remove='mutations_and_views': In addition to the above, all aliasing operators "
+    "{{view}} will be replaced with their non-aliasing counterparts, {{view}}_copy.\n"
+)
 
 
 def functional_call(
@@ -31,9 +39,12 @@ def functional_call(
         args = (args,)
     own = dict(module.named_parameters(remove_duplicate=False))
     own |= dict(module.named_buffers(remove_duplicate=False))
-    if strict:
-        _check_names(type(module).__name__, own, given)
     values = _tied(own, given) if tie_weights else given
+    if strict:
+        _check_names(type(module).__name__, own, values)
+    for value in values.values():
+        if not isinstance(value, Tensor) and value is not None:
+            raise TypeError(f"{value} is not an instance of torch.Tensor")
     places = [(*_place(module, name), value) for name, value in values.items() if name in own]
     before = [_exchange(table, name, value) for table, name, value in places]
     try:
@@ -125,3 +136,18 @@ def _stacked(tensors: list[Tensor], name: str) -> Tensor:
     if len(wanted) > 1:
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     return stack(tensors).detach().requires_grad_(wanted.pop())  # type: ignore[attr-defined]
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """`func`, which computes the same: here captured graphs have neither mutations nor views to be removed.
+
+    As `torch.func.functionalize`. RuntimeError for another `remove` than "mutations" and "mutations_and_views".
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(NOT_TO_REMOVE.format(remove))
+
+    @wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    return wrapped

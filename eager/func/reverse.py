@@ -104,7 +104,7 @@ def pulled_back(func: Function, primals: tuple[Any, ...], argnums: Any, has_aux:
         if given_spec != spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
-                f"function. cotangents: {given_spec}, primal output: {spec}"
+                f"function. cotangents: {given_spec.pattern()}, primal output: {spec.pattern()}"
             )
         pairs = [(t, c) for t, c in zip(outputs, given, strict=True) if t._n is not None]
         recording = grad_enabled() and (shared or any(has_history(c) for c in given))

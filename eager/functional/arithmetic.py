@@ -10,7 +10,7 @@ import numpy as np
 from eager.core import operands
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
-from eager.engine.dispatch import apply_reflected
+from eager.engine.dispatch import apply_reflected, with_arrays
 from eager.engine.language import E, single
 from eager.engine.node_names import enclosed, named, whole
 from eager.functional.arguments import constant, fitting, shape_of
@@ -147,6 +147,11 @@ def power(input: Any, exponent: Any) -> Tensor:
     ):
         return E.integer_pow(input, exponent)
     return E.pow(input, exponent)
+
+
+def power_operator(self: Tensor, other: Any) -> Tensor:
+    """self ** other, which may be an ndarray."""
+    return power(*(with_arrays(OPS["pow"], (self, other)) if isinstance(other, np.ndarray) else (self, other)))
 
 
 def reflected_power(self: Tensor, other: Any) -> Any:

@@ -44,6 +44,11 @@ NOT_ALIKE = (
 )
 
 
+def delitem(self: Tensor, index: Any) -> None:
+    """Raise TypeError: a tensor keeps its size."""
+    raise TypeError("Tensor does not support deleting items")
+
+
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """Write `value`, broadcast and cast, to the elements at `index`. As `torch.Tensor.__setitem__`.
 

@@ -15,7 +15,6 @@ from eager.core.warned import warn
 from eager.engine import inplace
 from eager.engine.language import E
 from eager.functional import inplace_shapes
-from eager.functional.checking import raise_better
 from eager.functional.naming import signature_of
 from eager.functional.output_dtypes import IN_DTYPE_OF_OUT, VARIED, check_dtype
 from eager.functional.overlaps import check_overlap
@@ -125,12 +124,7 @@ def with_out(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def wrapper(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        try:
-            if out is None:
-                return function(*args, **kwargs)
-            return into(out, name, function, *args, **kwargs)
-        except Exception as error:
-            return raise_better(error, name, function, args, kwargs)
+        return function(*args, **kwargs) if out is None else into(out, name, function, *args, **kwargs)
 
     wrapper.__signature__ = signature_of(function, out=True)  # type: ignore[attr-defined]
     return wrapper

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core import state
 from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
-from eager.nn.hooks import Hook, HookTable, RemovableHandle, calls, hooks_of
+from eager.nn.hooks import Hook, HookTable, RemovableHandle, calls, hooks_of, marked
+
+NO_INPUT = (
+    "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
+    "gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
+    "#torch.nn.Module.register_full_backward_hook for more details."
+)
 
 
 class EveryModule:
     """Hooks on all modules, by kind."""
 
     pre, after, backward, before_backward = HookTable(), HookTable(), HookTable(), HookTable()
+    registered: ClassVar = {table: HookTable() for table in ("_parameters", "_buffers", "_modules")}
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
@@ -28,7 +36,20 @@ class Called:
     _forward_hooks = HookTable()
     _backward_hooks = HookTable()
     _backward_pre_hooks = HookTable()
+    _is_full_backward_hook: bool | None = None
     forward: Callable[..., Any]
+
+    @property
+    def _forward_hooks_with_kwargs(self) -> dict[int, bool]:
+        return marked(self._forward_hooks, "with_kwargs")
+
+    @property
+    def _forward_pre_hooks_with_kwargs(self) -> dict[int, bool]:
+        return marked(self._forward_pre_hooks, "with_kwargs")
+
+    @property
+    def _forward_hooks_always_called(self) -> dict[int, bool]:
+        return marked(self._forward_hooks, "always_call")
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         if state.closed:
@@ -152,6 +173,7 @@ class BackwardWatch:
                 grads = self._replaced(grads, changed, "grad_output")
         self.grad_outputs = grads
         if not self.watches_inputs:
+            warnings.warn(NO_INPUT, UserWarning, stacklevel=5)
             self._finish((None,) * self.inputs)
         return grads
 

@@ -54,6 +54,11 @@ class HookTable(OrderedDict[int, Callable[..., Any]]):
         return made
 
 
+def marked(table: Mapping[int, Any], field: str) -> dict[int, bool]:
+    """The hooks of a table for which a field of Hook holds, as PyTorch has them in a table of its own."""
+    return OrderedDict((number, True) for number in table if number in getattr(table, field, ()))
+
+
 def calls(*tables: Mapping[int, Callable[..., Any]]) -> list[Hook]:
     """The hooks of tables one after the other. A table that a user has put there is a plain dict."""
     return [

@@ -9,7 +9,7 @@ from eager.core import homes
 from eager.core.parameter import Parameter
 from eager.core.tensor import Tensor
 from eager.nn.buffer import Buffer
-from eager.nn.calling import Called
+from eager.nn.calling import Called, EveryModule
 from eager.nn.conversion import Converted
 from eager.nn.saving import Saved
 from graphc.ops.rules import torch_name
@@ -31,6 +31,7 @@ class Module(Called, Saved, Converted):
     """Base of everything with parameters. A subclass calls `super().__init__()` and defines `forward`."""
 
     training: bool
+    dump_patches = False
 
     def __init__(self) -> None:
         fields = self.__dict__
@@ -70,7 +71,7 @@ class Module(Called, Saved, Converted):
         if kind == "_parameters":
             self.register_parameter(name, value)
         else:
-            fields[kind][name] = value
+            self._enter(kind, name, value)
         if kind != "_buffers":
             fields["_non_persistent_buffers_set"].discard(name)
 
@@ -119,6 +120,13 @@ class Module(Called, Saved, Converted):
         names = {*object.__dir__(self), *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[0].isdigit())
 
+    def _enter(self, table: str, name: str, value: Any) -> None:
+        """Put `value` into a table under `name`, or what the hooks on all modules make of it."""
+        for hook in list(EveryModule.registered[table].values()):
+            changed = hook(self, name, value)
+            value = value if changed is None else changed
+        self.__dict__[table][name] = value
+
     def _check_name(self, what: str, name: Any, table: Mapping[str, Any]) -> None:
         if not isinstance(name, str):
             raise TypeError(f"{what} name should be a string. Got {typename(name)}")
@@ -143,7 +151,7 @@ class Module(Called, Saved, Converted):
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
                 f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
             )
-        self._parameters[name] = param
+        self._enter("_parameters", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is state but not trained; unless `persistent`, it is left out of `state_dict`."""
@@ -154,7 +162,7 @@ class Module(Called, Saved, Converted):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        self._buffers[name] = tensor
+        self._enter("_buffers", name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -162,7 +170,7 @@ class Module(Called, Saved, Converted):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
-        self._modules[name] = module
+        self._enter("_modules", name, module)
 
     register_module = add_module
 

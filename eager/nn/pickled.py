@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from functools import partial
 from typing import Any
 
-from eager.nn.hooks import HookTable
+from eager.nn.hooks import HookTable, marked
 
 TABLES = (
     "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks",
@@ -30,9 +29,7 @@ def in_pytorch_form(module: Any, state: Any) -> Any:
     for number in tables["_load_state_dict_pre_hooks"].with_kwargs & made["_load_state_dict_pre_hooks"].keys():
         # PyTorch has a class for those that take the module
         made["_load_state_dict_pre_hooks"][number] = partial(made["_load_state_dict_pre_hooks"][number], module)
-    for name, (table, field) in MARKS.items():
-        marked = getattr(tables[table], field)
-        made[name] = OrderedDict((number, True) for number in tables[table] if number in marked)
+    made |= {name: marked(tables[table], field) for name, (table, field) in MARKS.items()}
     return {**state, **made, FULL: True if tables["_backward_hooks"] else None}
 
 

@@ -28,6 +28,10 @@ NO_OP = (
     "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in "
     "the module instead of copying them in place?)"
 )
+POST_HOOK = (
+    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
+    "incompatible_keys need to be modified, it should be done inplace."
+)
 
 Copies = list[Callable[[], None]]
 _copies: list[Copies] = []  # of the loads in progress: what is to be done if nothing is wrong
@@ -103,8 +107,11 @@ class Saved:
         for name, child in self._modules.items():
             if child is not None:
                 child.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in list(self._state_dict_hooks.values()):
-            found = hook(self, found, prefix, metadata) or found
+        for hook in calls(self._state_dict_hooks):
+            changed = hook.function(self, found, prefix, metadata)
+            if hook.with_kwargs and changed is not None:  # of those that PyTorch has made public
+                raise RuntimeError("state_dict post-hook must return None")
+            found = found if changed is None else changed
         return found
 
     def _load_from_state_dict(
@@ -154,7 +161,7 @@ class Saved:
         missing: list[str] = []
         unexpected: list[str] = []
         errors: list[str] = []
-        after: list[Callable[[], None]] = []
+        after: list[tuple[Callable[..., Any], Any]] = []
         result = IncompatibleKeys(missing, unexpected)
 
         def visit(module: Any, prefix: str) -> None:
@@ -168,11 +175,15 @@ class Saved:
             for name, child in module._modules.items():
                 if child is not None:
                     visit(child, f"{prefix}{name}.")
-            for hook in list(module._load_state_dict_post_hooks.values()):
-                after.append(lambda hook=hook: hook(module, result))
+            after.extend((hook, module) for hook in module._load_state_dict_post_hooks.values())
 
         with _collecting() as copies:
             visit(self, "")
+        if after and not errors:  # a hook sees what has been loaded, and may decide that nothing is missing
+            _carry_out(copies)
+            for hook, module in after:
+                if hook(module, result) is not None:
+                    raise AssertionError(POST_HOOK)
         if strict:
             if unexpected:
                 errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
@@ -181,18 +192,16 @@ class Saved:
         if errors:
             lines = "\n\t".join(errors)
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}")
-        with no_grad():
-            for copy in copies:
-                copy()
-        for call in after:
-            call()
+        _carry_out(copies)
         return result
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after this module's state has been collected."""
-        return hooks_of(self, "_state_dict_hooks").register(hook)
+        return hooks_of(self, "_state_dict_hooks").register(hook, with_kwargs=True)
 
-    _register_state_dict_hook = register_state_dict_post_hook
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """As `register_state_dict_post_hook`; a result other than None takes the place of the state."""
+        return hooks_of(self, "_state_dict_hooks").register(hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before this module's state is collected."""
@@ -227,6 +236,13 @@ def _collecting() -> Any:
         yield copies
     finally:
         _copies.pop()
+
+
+def _carry_out(copies: Copies) -> None:
+    """Do what is to be done, once."""
+    with no_grad():
+        while copies:
+            copies.pop(0)()
 
 
 def _later(copy: Callable[[], None]) -> None:

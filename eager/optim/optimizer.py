@@ -31,6 +31,7 @@ Group = dict[str, Any]
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
 R = TypeVar("R")
 STEP_HOOKS = frozenset(("step_pre", "step_post"))
+EVERY_OPTIMIZER: dict[str, HookTable] = {}  # the hooks on the steps of all optimizers, by kind
 DUPLICATES = (
     "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "
     "github.com/pytorch/pytorch/issues/40967 for more information"
@@ -158,7 +159,7 @@ class Optimizer:
         self._opt_called = True
         if not on_arrays():
             current_interpreter().on_interrupt(self._remembered().put_back)
-        if self._tables and self._tables.keys() & STEP_HOOKS:
+        if EVERY_OPTIMIZER or (self._tables and self._tables.keys() & STEP_HOOKS):
             return self._run_step((self,) if closure is None else (self, closure), {}, type(self)._step)
         return self._step(closure)
 
@@ -184,16 +185,17 @@ class Optimizer:
 
     def _run_step(self, arguments: tuple[Any, ...], keywords: dict[str, Any], step: Callable[..., Any]) -> Any:
         """`step(*arguments, **keywords)` with the hooks before and after it; the first argument is the optimizer."""
-        for hook in self._hooks("step_pre"):
+        for hook in (*_of_all("step_pre"), *self._hooks("step_pre")):
             changed = hook(self, arguments, keywords)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
+                    name = f"<function {type(self).__name__}.step at {id(step):#x}>"
                     raise RuntimeError(
-                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                        f"{name} must return None or a tuple of (new_args, new_kwargs), but got {changed}."
                     )
                 arguments, keywords = changed
         result = step(*arguments, **keywords)
-        for hook in self._hooks("step_post"):
+        for hook in (*self._hooks("step_post"), *_of_all("step_post")):
             hook(self, arguments, keywords)
         return result
 
@@ -304,6 +306,23 @@ class Optimizer:
         return f"{type(self).__name__} (\n" + "\n".join(blocks) + ")"
 
 
+def _of_all(kind: str) -> list[Callable[..., Any]]:
+    return list(EVERY_OPTIMIZER.get(kind, {}).values())
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` before each step of every optimizer; a result other than None replaces them.
+
+    As `torch.optim.optimizer.register_optimizer_step_pre_hook`.
+    """
+    return EVERY_OPTIMIZER.setdefault("step_pre", HookTable()).register(hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` after each step of every optimizer."""
+    return EVERY_OPTIMIZER.setdefault("step_post", HookTable()).register(hook)
+
+
 def _split_names(params: list[Any]) -> tuple[list[Any], dict[str, list[str]]]:
     """The parameters of a list like `named_parameters()`, and their names as an entry of the group."""
     names = [p[0] for p in params if isinstance(p, tuple)]
@@ -318,7 +337,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(step)
     def wrapped(self: Optimizer, *arguments: Any, **keywords: Any) -> Any:
         self._opt_called = True
-        if self._tables.keys() & STEP_HOOKS:
+        if EVERY_OPTIMIZER or self._tables.keys() & STEP_HOOKS:
             return self._run_step((self, *arguments), keywords, step)
         return step(self, *arguments, **keywords)
 

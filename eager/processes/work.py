@@ -6,6 +6,8 @@ import datetime
 from collections.abc import Callable
 from typing import Any
 
+from eager.processes.futures import Future
+
 
 class Work:
     """What `async_op=True` returns. Results are in the tensors once `wait` has returned.
@@ -46,6 +48,10 @@ class Work:
     def exception(self) -> BaseException | None:
         """What it has failed with, if it is done and has."""
         return self._future.exception() if self._future is not None and self._future.done() else None
+
+    def get_future(self) -> Future:
+        """A future of the list of the tensors that the results are in."""
+        return Future(source=self.result)
 
     def result(self) -> Any:
         """The tensors that the results are in."""

@@ -1,24 +1,30 @@
 """Tensors among NumPy's arrays: ufuncs and functions of NumPy.
 
-A NumPy function that is given a tensor runs as the function of this engine that does the same, so gradients flow
-through it. One that has no counterpart runs on the arrays, unless that would lose a gradient: RuntimeError.
+A NumPy function that is given tensors does with them what it does with PyTorch's: most take their arrays. If one of
+them requires grad or is traced, or if the function then fails, the function of this engine that does the same runs in
+its place, so that gradients flow through it. One that has no counterpart runs on the arrays, unless that would lose a
+gradient: RuntimeError.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from eager.core.dtypes import BY_NUMPY
+from eager.core.interpreter import current_interpreter
 from eager.core.state import note_write
 from eager.core.tensor import Tensor
 from eager.engine.conversion import cast_to
+from eager.engine.dispatch import with_arrays
 from eager.functional.linear import matmul
 from eager.surface.public import named
 from graphc.ops.dtypes import promote_types
+from graphc.ops.spec import OPS
 
 Function = Callable[..., Any]
 
@@ -71,6 +77,15 @@ def as_array(x: Any) -> Any:
     return {key: as_array(value) for key, value in x.items()} if type(x) is dict else x
 
 
+def _of_gradients(x: Any) -> bool:
+    """Whether `x` is, or holds, a tensor that requires grad, or one that lies on no CPU."""
+    if isinstance(x, Tensor):
+        return x._n is not None or x._d.__class__ is not np.ndarray
+    if isinstance(x, (list, tuple)):
+        return any(map(_of_gradients, x))
+    return isinstance(x, dict) and any(map(_of_gradients, x.values()))
+
+
 def _multiplied(a: Any, b: Any) -> Any:
     """The matrix product of operands of any dtypes, as NumPy has it; of a vector too."""
     a, b = (x if isinstance(x, Tensor) else Tensor._wrap(np.asarray(x)) for x in (a, b))
@@ -88,6 +103,9 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
     if method == "__call__" and not options:
         function = _multiplied if ufunc is np.matmul else _ufunc(ufunc.__name__)
         if function is not None:
+            op = OPS.get(_UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__))
+            if op is not None and op.pointwise and any(isinstance(x, np.ndarray) for x in inputs):
+                inputs = tuple(with_arrays(op, inputs))
             return function(*map(as_operand, inputs))
     if method == "reduce" and ufunc.__name__ in _REDUCTIONS and options.keys() <= {"axis", "keepdims"}:
         axis = options.pop("axis", 0)
@@ -193,6 +211,10 @@ _FUNCTIONS["round"] = _FUNCTIONS["around"]
 
 def array_function(self: Tensor, func: Function, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """What a function of NumPy does with a tensor among its arguments; see the module."""
+    if current_interpreter().immediate and not _of_gradients((args, kwargs)):
+        # what it does without this one; it fails where it calls a method of the tensor with what only arrays know
+        with suppress(Exception):
+            return func._implementation(*args, **kwargs)  # type: ignore[attr-defined]
     own = _FUNCTIONS.get(func.__name__) if func.__module__ == "numpy" else None
     if own is not None:
         try:
@@ -202,4 +224,9 @@ def array_function(self: Tensor, func: Function, types: Any, args: Any, kwargs: 
     return func(*as_array(tuple(args)), **as_array(kwargs))
 
 
-__array_ufunc__, __array_function__ = array_ufunc, array_function
+def array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What functions of NumPy make of their result for a tensor. As `torch.Tensor.__array_wrap__`."""
+    return _as_tensor(np.asarray(array))
+
+
+__array_ufunc__, __array_function__, __array_wrap__ = array_ufunc, array_function, array_wrap

@@ -181,9 +181,9 @@ METHODS = {
     "functional.data": "new_tensor",
     "functional.joining": "repeat __iter__=iterate __reversed__=reversed_rows",
     "functional.gathering": "where=where_method",
-    "functional.assignment": "__setitem__=setitem",
+    "functional.assignment": "__setitem__=setitem __delitem__=delitem",
     "functional.indexing": "__getitem__=getitem",
-    "functional.arithmetic": "__pow__=power __pos__=positive __invert__=invert __rtruediv__=reflected_div "
+    "functional.arithmetic": "__pow__=power_operator __pos__=positive __invert__=invert __rtruediv__=reflected_div "
     "__rpow__=reflected_power __rmatmul__=reflected_matmul __rdiv__=old_reflected_div __div__=div",
     "rng.functions": "bernoulli",
     "rng.fills": "uniform_ normal_ bernoulli_ random_ exponential_ cauchy_ log_normal_ geometric_",
@@ -200,7 +200,7 @@ METHODS = {
     "surface.printing": "__repr__=tensor_text",
     "surface.html": "_repr_html_=tensor_html",
     "engine.backward": "backward=backward_of",
-    "surface.interop": "__array_ufunc__ __array_function__",
+    "surface.interop": "__array_ufunc__ __array_function__ __array_wrap__",
     "functional.buffers": "__dlpack__=to_dlpack __dlpack_device__=dlpack_device",
     "core.views": "_is_view=is_view",
 }

@@ -102,14 +102,9 @@ def LeafSpec() -> TreeSpec:
     return LEAF
 
 
-class _Asterisk(str):
-    def __repr__(self) -> str:
-        return "*"
-
-
 def treespec_pprint(treespec: TreeSpec) -> str:
     """The containers of `treespec` as Python shows them, with `*` for each leaf."""
-    return repr(treespec.unflatten([_Asterisk()] * treespec.num_leaves))
+    return treespec.pattern()
 
 
 def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:

@@ -167,6 +167,8 @@ def test_jit():
         traced = torch.jit.trace(nn.Linear(2, 2), (torch.ones(1, 2),))
     assert scripted(torch.ones(1)).tolist() == [2]
     assert traced(torch.ones(3, 2)).shape == (3, 2)
+    assert isinstance(traced, torch.jit.ScriptModule) and list(traced.state_dict()) == ["weight", "bias"]
+    assert traced.eval() is traced and traced.in_features == 2 and repr(traced) == "Linear(original_name=Linear)"
     assert not torch.jit.is_scripting()
     assert torch.jit.ignore(double) is torch.jit.unused(double) is torch.jit.ignore(drop=True)(double) is double
     assert torch.jit.annotate(list[int], [1]) == [1]

@@ -34,7 +34,9 @@ _OPERATOR = {
     "__rdiv__": f"__rdiv__(other: {OPERAND}) -> Tensor",
     "__idiv__": f"__idiv__(other: {OPERAND}) -> Tensor",
 }
-_HIDDEN = frozenset("__array_ufunc__ __array_function__ __array_priority__ __reduce__".split())
+_HIDDEN = frozenset(
+    "__array_ufunc__ __array_function__ __array_priority__ __array_wrap__ __delitem__ __reduce__".split()
+)
 
 
 def torch_stub() -> str:

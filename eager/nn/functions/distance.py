@@ -13,6 +13,7 @@ from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import named, whole
 from eager.functional.arguments import axis_of, shape_of
+from eager.functional.linear import check_same_dtype
 from eager.functional.norms import vector_norm
 from eager.functional.outputs import into
 from eager.functional.reductions import root
@@ -49,6 +50,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
         _check_bias(input, weight, bias)
     if ndim == 2:
         return E.addmm(bias, input, transposed)
+    # of what has gaps, PyTorch makes a product and a sum, which have errors of their own
+    if input._d.dtype is not weight._d.dtype and input.is_contiguous():  # type: ignore[attr-defined]
+        check_same_dtype(bias, input, weight)
     if is_half(weight._dtype()):
         result = at_once(lambda x, w, b: E.add(E.matmul(x, w), b), input, transposed, bias)
     else:

@@ -22,8 +22,8 @@ from graphc.ops.rules import torch_name
 __all__ = ["affine_grid", "grid_sample"]
 
 CORNERS = (
-    "Default {name} behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the "
-    "old behavior is desired. See the documentation of {name} for details."
+    "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+    "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details."
 )
 CUBIC = -0.75
 STEPS = (-1, 0, 1, 2)
@@ -32,7 +32,7 @@ STEPS = (-1, 0, 1, 2)
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid (N, *, d) of points that matrices theta (N, d, d + 1) map the points of an image to. As in PyTorch."""
     if align_corners is None:
-        warn(CORNERS.format(name="affine_grid and grid_sample"))
+        warn(CORNERS)
         align_corners = False
     if not is_floating(theta._dtype()):
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
@@ -84,7 +84,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
             f"'{padding_mode}'"
         )
     if align_corners is None:
-        warn(CORNERS.format(name="grid_sample and affine_grid"))
+        warn(CORNERS)
         align_corners = False
     shape, points = tuple(shape_of(input, "grid_sampler")), tuple(shape_of(grid, "grid_sampler", "grid", 2))
     d = len(shape) - 2

@@ -169,3 +169,15 @@ class InstanceNorm3d(_InstanceNorm):
     """Of (N, C, D, H, W) or (C, D, H, W)."""
 
     ndims = (4, 5)
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let every batch norm in `root` use the statistics of its batch and keep none: what `vmap` can map. Returns it.
+
+    As `torch.func.replace_all_batch_norm_modules_`.
+    """
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import operator
 from abc import abstractmethod
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from eager.nn.module import Module, indented
+from eager.nn.module import Module, indented, typename
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
+
+
+def _shown(value: Any) -> str:
+    return f"<class '{typename(type(value))}'>"
 
 
 class _Numbered(Module):
@@ -65,7 +70,7 @@ class Sequential(_Numbered):
 
     def __init__(self, *modules: Any):
         super().__init__()
-        if len(modules) == 1 and isinstance(modules[0], Mapping):
+        if len(modules) == 1 and isinstance(modules[0], OrderedDict):
             for name, module in modules[0].items():
                 self.add_module(name, module)
         else:
@@ -83,7 +88,7 @@ class Sequential(_Numbered):
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
-            return type(self)(dict(list(self._modules.items())[index]))
+            return type(self)(OrderedDict(list(self._modules.items())[index]))
         return self._modules[self._key(index)]
 
     def __setitem__(self, index: int, module: Module) -> None:
@@ -108,6 +113,26 @@ class Sequential(_Numbered):
         if not isinstance(other, Sequential):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
+
+    def __iadd__(self, other: Any) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return self.extend(other)
+
+    def __mul__(self, other: Any) -> Sequential:
+        return Sequential(*self.__repeated(other))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: Any) -> Sequential:
+        return self.extend(self.__repeated(other)[len(self) :])
+
+    def __repeated(self, times: Any) -> list[Module]:
+        if not isinstance(times, int):
+            raise TypeError(f"unsupported operand type(s) for *: {_shown(self)} and {_shown(times)}")
+        if times <= 0:
+            raise ValueError(f"Non-positive multiplication factor {times} for {_shown(self)}")
+        return [*self] * times
 
 
 class ModuleList(_Numbered):
@@ -176,9 +201,19 @@ class ModuleDict(Module):
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add or replace the modules of a mapping, or of pairs."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                "ModuleDict.update should be called with an iterable of key/value pairs, but got "
+                + type(modules).__name__
+            )
         pairs: Any = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
-        for name, module in pairs:
-            self[name] = module
+        for k, pair in enumerate(pairs):
+            if not isinstance(pair, Iterable):
+                raise TypeError(f"ModuleDict update sequence element #{k} should be Iterable; is{type(pair).__name__}")
+            found = tuple(pair)
+            if len(found) != 2:
+                raise ValueError(f"ModuleDict update sequence element #{k} has length {len(found)}; 2 is required")
+            self[found[0]] = found[1]
 
     def __getitem__(self, name: str) -> Module:
         return self._modules[name]

@@ -28,20 +28,37 @@ class PackedSequence(NamedTuple):
     unsorted_indices: Tensor | None = None
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The sequences with data of another dtype."""
-        return self._replace(data=self.data.to(*args, **kwargs))  # type: ignore[attr-defined]
+        """The sequences with data of another dtype, or on another device: these, if that changes nothing."""
+        return self._with(self.data.to(*args, **kwargs))  # type: ignore[attr-defined]
 
-    def double(self) -> PackedSequence:
-        """The sequences in float64."""
-        return self._replace(data=self.data.double())  # type: ignore[attr-defined]
-
-    def float(self) -> PackedSequence:
-        """The sequences in float32."""
-        return self._replace(data=self.data.float())  # type: ignore[attr-defined]
+    def _with(self, data: Any) -> PackedSequence:
+        if data is self.data:
+            return self
+        there = data.device
+        order, back = (i if i is None else i.to(there) for i in (self.sorted_indices, self.unsorted_indices))  # type: ignore[attr-defined]
+        return type(self)(data, self.batch_sizes, order, back)
 
     @property
     def is_cuda(self) -> bool:
-        return False
+        """Whether the data lies on a GPU."""
+        return self.data.is_cuda  # type: ignore[attr-defined]
+
+    def is_pinned(self) -> bool:
+        """Whether the data lies in pinned memory."""
+        return self.data.is_pinned()  # type: ignore[attr-defined]
+
+
+def _converted(name: str) -> Any:
+    def convert(self: PackedSequence, *args: Any, **kwargs: Any) -> PackedSequence:
+        return self._with(getattr(self.data, name)(*args, **kwargs))
+
+    convert.__doc__ = f"The sequences with `data.{name}()`."
+    convert.__name__ = name
+    return convert
+
+
+for _name in ("byte", "char", "cpu", "cuda", "double", "float", "half", "int", "long", "pin_memory", "short"):
+    setattr(PackedSequence, _name, _converted(_name))
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:

@@ -91,11 +91,18 @@ class RNNBase(Layer):
         """The parameters of each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Tensor]:
+        return [getattr(self, name) for name in self._flat_weights_names]
+
     def _as_pytorch_has_it(self, state: Any) -> Any:
         if not isinstance(state, dict):
             return state
-        names = [name for names in self._all_weights for name in names]
-        flat = {"_flat_weights_names": names, "_flat_weights": [getattr(self, name) for name in names]}
+        flat = {name: getattr(self, name) for name in ("_flat_weights_names", "_flat_weights")}
         return {**super()._as_pytorch_has_it(state), **flat}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -393,5 +400,5 @@ class LSTM(RNNBase):
 
     def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Any, tuple[Tensor, Tensor]]:
         """(L, N, input_size) and states (h, c) -> (L, N, directions * hidden_size) and the last states."""
-        output, (h, c) = self._forward(input, hx)
+        output, (h, c) = self._forward(input, None if hx is None else (hx[0], hx[1]))
         return output, (h, c)

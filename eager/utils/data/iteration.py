@@ -53,6 +53,7 @@ class _SingleProcessDataLoaderIter(ShownObject, Iterator[Any]):
     def _set_up(self, loader: Any, place: Place | None = None) -> None:
         self._loader = loader
         self._workers = loader.num_workers
+        self._length = loader._length_given  # if anybody has asked before this pass
         self._recipe = Recipe(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
         self._indices = iter(loader._index_sampler)
         self._base_seed = drawn_seed(loader.generator)
@@ -81,7 +82,7 @@ class _SingleProcessDataLoaderIter(ShownObject, Iterator[Any]):
             self.progress.over = True
             raise
         self.progress.seen = seen = self.progress.seen + 1
-        length = self._loader._length_given
+        length = self._length
         if self._recipe.iterable and length is not None and seen > length:
             message = TOO_LONG.format(dataset=self._recipe.dataset, length=length, seen=seen)
             warnings.warn(message + (TOO_LONG_WITH_WORKERS if self._workers else ""), stacklevel=2)
