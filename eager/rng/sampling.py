@@ -109,7 +109,7 @@ def source_of(generator: Generator | None, where: Any = None) -> Generator:
 
     RuntimeError for a generator of another kind of device.
     """
-    if where.__class__ is not device:
+    if where is not CPU:  # a device that the user has made is another object
         where = where.device if isinstance(where, Tensor) else check_device(where)
     if generator is not None:
         wanted = "cpu" if where is META else where.type

@@ -28,10 +28,11 @@ def _definition(F: Any, x: Any, axis: tuple[int, ...], eps: float) -> Any:
     return centered * F.rsqrt(F.mean(F.square(centered), axis=axis, keepdims=True) + eps)
 
 
-def _grad_definition(F: Any, g: Any, r: Any, x: Any, axis: tuple[int, ...], eps: float) -> Any:
-    # the same expressions as in the definition of r, which graphs then compute once
+def _grad_definition(F: Any, g: Any, x: Any, axis: tuple[int, ...], eps: float) -> Any:
+    # r as its definition has it, which graphs then compute once; it is not kept, for users write into results in place
     centered = x - F.mean(x, axis=axis, keepdims=True)
     scale = F.rsqrt(F.mean(F.square(centered), axis=axis, keepdims=True) + eps)
+    r = centered * scale
     along = F.mean(g * r, axis=axis, keepdims=True)
     return (g - F.mean(g, axis=axis, keepdims=True) - r * along) * scale
 
@@ -93,16 +94,17 @@ def _standardize(x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray
     return result.reshape(x.shape)
 
 
-def _standardize_grad(g: np.ndarray, r: np.ndarray, x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray:
-    parts = _parts(axis, g, r, x)
+def _standardize_grad(g: np.ndarray, x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray:
+    parts = _parts(axis, g, x)
     if parts is None:
-        return _grad_definition(arrays, g, r, x, axis, eps)
+        return _grad_definition(arrays, g, x, axis, eps)
     result = np.empty(parts[0].shape, x.dtype)
     for block in _blocks(result):
-        along, given, centered = (a[block] for a in parts)
-        centered = centered - _mean(centered)
+        along, given = (a[block] for a in parts)
+        centered = given - _mean(given)
         scale = _scale(centered, eps)
-        np.multiply(given, _mean(along, given), centered)
+        centered *= scale
+        centered *= _mean(along, centered)
         found = np.subtract(along, _mean(along), result[block])
         found -= centered
         found *= scale
@@ -119,14 +121,20 @@ standardize = op(
     samples=_SAMPLES, definition=_definition, rounding=Rounding(terms=_of_means),
     impl=lambda xp, x, axis, eps: _standardize(x, axis, eps),
     ref=lambda x, axis, eps: (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + eps),
-    vjp=dict(input=lambda F, g, r, input, axis, eps: F.standardize_grad(g, r, input, axis=axis, eps=eps)),
+    vjp=dict(input=lambda F, g, input, axis, eps: F.standardize_grad(g, input, axis=axis, eps=eps)),
 )  # fmt: skip
+
+
+def _reference_of_grad(g: np.ndarray, x: np.ndarray, axis: tuple[int, ...], eps: float) -> np.ndarray:
+    deviation = np.sqrt(x.var(axis, keepdims=True) + eps)
+    r = (x - x.mean(axis, keepdims=True)) / deviation
+    return (g - g.mean(axis, keepdims=True) - r * (g * r).mean(axis, keepdims=True)) / deviation
+
+
 standardize_grad = op(
-    "standardize_grad", "grad output input", params={"axis": (), "eps": 1e-5}, rule=same._replace(accepts=_REAL),
+    "standardize_grad", "grad input", params={"axis": (), "eps": 1e-5}, rule=same._replace(accepts=_REAL),
     definition=_grad_definition,
-    impl=lambda xp, g, r, x, axis, eps: _standardize_grad(g, r, x, axis, eps),
-    samples=tuple(Sample(*s.inputs * 3, **s.params) for s in _SAMPLES),
-    ref=lambda g, r, x, axis, eps: (
-        (g - g.mean(axis, keepdims=True) - r * (g * r).mean(axis, keepdims=True))
-        / np.sqrt(x.var(axis, keepdims=True) + eps)),
+    impl=lambda xp, g, x, axis, eps: _standardize_grad(g, x, axis, eps),
+    samples=tuple(Sample(*s.inputs * 2, **s.params) for s in _SAMPLES),
+    ref=_reference_of_grad,
 )  # fmt: skip

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import eager
 from eager import random
 from eager.core import dtypes
 from eager.core.interpreter import Interpreter, interpreting
@@ -252,3 +254,24 @@ def test_an_encoder_layer_in_training_draws_pytorchs_numbers(torch: Any):
         return t.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.3, batch_first=True)(t.randn(3, 5, 8)).detach()
 
     np.testing.assert_allclose(array(run(eager)), array(run(torch)), atol=1e-5)
+
+
+DRAWS: dict[str, Callable[..., eager.Tensor]] = {
+    "rand": lambda **k: eager.rand(20, **k),
+    "randn": lambda **k: eager.randn(20, **k),
+    "randint": lambda **k: eager.randint(9, (20,), **k),
+    "randperm": lambda **k: eager.randperm(20, **k),
+    "normal": lambda **k: eager.normal(0.0, 1.0, (20,), **k),
+    "rand_like": lambda **k: eager.rand_like(eager.ones(20), **k),
+    "randn_like": lambda **k: eager.randn_like(eager.ones(20), **k),
+    "randint_like": lambda **k: eager.randint_like(eager.ones(20), 9, **k),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_device_that_is_named_draws_what_the_default_does(name: str):
+    drawn: list[Any] = []
+    for where in (None, "cpu", "cpu:0", eager.device("cpu"), eager.device("cpu", 0), eager.device("cpu")):
+        eager.manual_seed(0)
+        drawn.append(DRAWS[name](device=where).tolist())
+    assert all(numbers == drawn[0] for numbers in drawn)
