@@ -38,7 +38,7 @@ VALUES, VECTORS, RECIPROCALS, LOGARITHMS = -1, -2, -3, -4  # atoms of forms, bes
 def without_spectra(graph: Graph) -> Graph:
     """`graph` without the decompositions of symmetric matrices of which only such functions are read."""
     for id, node in graph.nodes.items() if _EIGH in graph.ops else ():
-        if node.op is _EIGH and is_floating(graph.nodes[node.inputs[0]].dtype):
+        if node.op is _EIGH and is_floating(node.results[1].dtype):
             try:
                 graph = _Functions(graph, id).written()
             except Unsolved:

@@ -123,6 +123,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "eig": lambda S: (lambda e: torch.log(e).sum()+(1/e).mean()-(2*e*e*e).sum()+e.sum()/(e*e).sum())(eigvalsh(spd(S))),
     "eig rough": lambda B,s: (lambda e: (s*e*e+e).sum()*e.sum())(eigvalsh(B+B.T)),
     "eig again": lambda S,b: (lambda e,V: V@torch.diag(1/e)@V.T@b+(V*(e*e-2*e))@(V.T@b))(*eigh(S, UPLO="U")),
+    "eig twice": lambda S: (lambda f: f(f(S)@S).trace())(lambda S: (lambda e,V: V@torch.diag(e*e)@V.T)(*eigh(S))),
     "eig left": lambda S: eigvalsh(S)[0]+eigvalsh(S).sum()+torch.log(eigvalsh(S[:9,:9]-one(9))).sum(),
     "exp kernel": lambda X,b: solve(torch.exp(-torch.cdist(X,X)**2)+one()*.1,b),
 }  # fmt: skip
