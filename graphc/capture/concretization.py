@@ -23,7 +23,7 @@ from eager.functional.strides import check_within, plain_window, storage_offset,
 from eager.storage import is_plain
 from graphc import errors
 from graphc.capture.display_only import is_only_shown
-from graphc.capture.example_values import Constants, ExampleValues, Hosted, HostedValue, Seen, seen
+from graphc.capture.example_values import Constants, ExampleValues, Hosted, HostedValues, Seen, seen
 from graphc.capture.location import user_line
 from graphc.capture.number import Number
 from graphc.capture.sources import (
@@ -300,7 +300,7 @@ class Concretization:
         self._state.decisions.append(Decision(decided.id, array.tobytes(), where, str(array.tolist()), counts))
         return array
 
-    def _guard_number(self, symbol: Symbol, getter: HostedValue, value: Seen) -> None:
+    def _guard_number(self, symbol: Symbol, getter: HostedValues, value: Seen) -> None:
         """The program is right only while `getter` gives `value` for the symbol."""
         what = f"what is decided at {user_line()}"
         if not getter.positions:
@@ -420,5 +420,5 @@ def _values_of(tensor: Tensor) -> Seen:
     return seen(array)
 
 
-def _decided_again(getter: HostedValue, lifted: Any) -> Seen:
+def _decided_again(getter: HostedValues, lifted: Any) -> Seen:
     return getter(lifted.numbers)

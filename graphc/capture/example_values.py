@@ -8,11 +8,13 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from graphc.capture.generated import Names
 from graphc.capture.sources import Argument, Lifted
-from graphc.ir import INPUT, Builder, Node
+from graphc.ir import INPUT, Builder, Graph, Node
 from graphc.ir.dimensions import concrete_node, dims_of
-from graphc.ir.structure import ancestors
+from graphc.ir.structure import ancestors, may_fail
 from graphc.ops.dims import recordings
+from graphc.ops.dtypes import is_half
 from graphc.ops.interpret import run_kernel
 
 
@@ -103,14 +105,39 @@ class Constants:
 
 
 @final
-class HostedValue:
-    """Computes a value anew, given the numbers among the arguments by position. `positions`: those that it needs."""
+class HostedValues:
+    """Computes values anew, given the numbers among the arguments by position. `positions`: those that it needs.
 
-    def __init__(self, steps: list[tuple[Node, Any]]):
-        self._steps = steps
-        self.positions = [source.position for _, source in steps if isinstance(source, Argument)]
+    steps    nodes in order, each with the source that it is, or None
+    results  the ids of those whose values are asked for
+    """
+
+    def __init__(self, steps: Mapping[int, tuple[Node, Any]], results: Sequence[int]):
+        self._steps = [steps[id_] for id_ in sorted(steps)]
+        self._results = results
+        self.positions = [source.position for _, source in self._steps if isinstance(source, Argument)]
+        self._written: Callable[[Mapping[int, Any]], Sequence[np.ndarray]] | None = None
+        self._asked = False
 
     def __call__(self, numbers: Mapping[int, Any]) -> Seen:
+        """The first value."""
+        return seen(self._values(numbers)[0])
+
+    def numbers(self) -> list[Any]:
+        """The values as Python's numbers, if they need none of the arguments."""
+        return [value.item() for value in self._values({})]
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether one of the steps has a check, which is left out here."""
+        return any(may_fail(node) for node, _ in self._steps)
+
+    def _values(self, numbers: Mapping[int, Any]) -> Sequence[np.ndarray]:
+        if self._written is not None:
+            return self._written(numbers)
+        if self._asked:  # as often as the program is called, then
+            self._written = self._code()
+        self._asked = True
         known: dict[int, np.ndarray] = {}
         for node, source in self._steps:
             if source is None:
@@ -118,40 +145,70 @@ class HostedValue:
             else:
                 number = numbers[source.position] if isinstance(source, Argument) else source.get()
                 known[node.id] = np.asarray(number, node.dtype)
-        return seen(known[self._steps[-1][0].id])
+        return [known[id_] for id_ in self._results]
+
+    def _code(self) -> Callable[[Mapping[int, Any]], Sequence[np.ndarray]]:
+        """The same as straight-line code."""
+        names, lines = Names(), ["def hosted(numbers):"]
+        known: dict[int, str] = {}
+        half = {node.id for node, _ in self._steps if any(is_half(aval.dtype) for aval in node.results)}
+        for node, source in self._steps:
+            known[node.id] = value = f"h{node.id}"
+            operands = [known[i] for i in node.inputs]
+            if source is not None:
+                number = f"numbers[{source.position}]" if isinstance(source, Argument) else f"{names.of(source.get)}()"
+                lines.append(f" {value} = asarray({number}, {names.of(node.dtype)})")
+            elif not operands and not node.op.structured:
+                known[node.id] = names.of(run_kernel(node.op, [], node.params))
+            elif node.op.structured or node.op.several or not half.isdisjoint((node.id, *node.inputs)):
+                op, params = names.of(node.op), names.of(node.params)
+                lines.append(f" {value} = {names.of(run_kernel)}({op}, [{', '.join(operands)}], {params})")
+            else:
+                params = f", **{names.of(dict(node.params))}" if node.params else ""
+                lines.append(f" {value} = asarray({names.of(node.op.kernel)}({', '.join(operands)}{params}))")
+        lines.append(f" return {', '.join(known[id_] for id_ in self._results)},")
+        return names.bind("hosted", lines, {"asarray": np.asarray})
 
 
 @final
 class Hosted:
     """Values that depend on numbers in lifted places, or among the arguments, alone: known before a program runs."""
 
-    def __init__(self, builder: Builder, sources: Sequence[Any], lifted: Collection[Any]):
+    def __init__(self, builder: Builder | Graph, sources: Sequence[Any], lifted: Collection[Any] = ()):
         self._builder = builder
         self._sources = sources
         self._lifted = lifted
         self._others: set[int] = set()  # nodes that depend on more
 
-    def getter(self, id_: int) -> HostedValue | None:
-        """What computes the value of node `id_` anew; None if it depends on more."""
+    def getter(self, id_: int) -> HostedValues | None:
+        """What computes the value of node `id_` anew; None if it depends on more, or on nothing."""
+        needed = self._needed(id_)
+        return HostedValues(needed, [id_]) if any(source for _, source in needed.values()) else None
+
+    def together(self, ids: Sequence[int]) -> HostedValues | None:
+        """What computes the values of all these nodes; None if there are none."""
+        steps = {i: step for id_ in ids for i, step in self._needed(id_).items()}
+        return HostedValues(steps, ids) if ids else None
+
+    def _needed(self, id_: int) -> dict[int, tuple[Node, Any]]:
+        """The nodes that node `id_` depends on, each with the source that it is, or None; none if there are others."""
         nodes, builder = self._builder.nodes, self._builder
-        needed: dict[int, Any] = {}  # node -> the source that it is, or None
+        needed: dict[int, tuple[Node, Any]] = {}
         stack = [id_]
         while stack:
             i = stack.pop()
             if i in needed:
                 continue
-            needed[i] = None
-            node = nodes[i]
+            node, source = nodes[i], None
             if node.op is INPUT:
-                needed[i] = source = self._sources[builder.inputs.index(i)]
+                source = self._sources[builder.inputs.index(i)]
                 if source not in self._lifted and (not isinstance(source, Lifted) or source.kind is None):
                     self._others.add(i)
             if recordings and any(True for _ in dims_of(node)):  # sizes are known then, too, but not as sources
                 self._others.add(i)
             if i in self._others:
                 self._others.add(id_)
-                return None
+                return {}
+            needed[i] = node, source
             stack.extend(node.inputs)
-        if not any(needed.values()):
-            return None
-        return HostedValue([(nodes[i], needed[i]) for i in sorted(needed)])
+        return needed

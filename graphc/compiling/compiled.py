@@ -100,12 +100,13 @@ class Compiled(Generic[P, R_co]):
             return self._fn(*args, **kwargs)  # there is nothing to compute
         if self._waiting is not None and self._waiting.waits(call.signature, self._specializations):
             return self._waiting.run(self._fn, call)
-        for found in self._specializations.of(call.signature)[:1]:  # of sizes that take turns, each has a short way
-            if found is not self._latest and not kwargs and (short := found.fast_call) not in (None, ...):
-                self._put_first(found)
-                if (result := short(self, args)) is not MISS:
-                    self._fast_call = short if found is self._latest else None
-                    return result
+        found = self._specializations.latest(call.signature)
+        short = None if found is None or found is self._latest or kwargs else found.fast_call
+        if found is not None and short not in (None, ...):
+            self._put_first(found)  # of sizes that take turns, each has a short way
+            if (result := short(self, args)) is not MISS:
+                self._fast_call = short if found is self._latest else None
+                return result
         found = self._find(call)
         if found is None:
             return self._trace_and_run(call)

@@ -93,6 +93,11 @@ class Specializations:
         """Those for a signature."""
         return self._found.get(signature, ())
 
+    def latest(self, signature: Any) -> Specialization | None:
+        """That for a signature which was used last."""
+        found = self._found.get(signature)
+        return found[0] if found else None
+
     def find(self, call: Call, path: tuple[bytes, ...] = ()) -> Specialization | None:
         """That which is right for `call`, if the first of its decisions have the values `path`."""
         for found in self.of(call.signature):

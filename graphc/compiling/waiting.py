@@ -32,7 +32,7 @@ class Waiting:
 
     def __init__(self, at_once: int, pays: float, kind: Callable[[Any], Any]):
         self._at_once, self._pays, self._kind = at_once, pays, kind
-        self._spent: dict[Any, float] = {}
+        self._left: dict[Any, float] = {}  # seconds of eager calls before a program
 
     @classmethod
     def of(cls, options: Options) -> Waiting | None:
@@ -46,16 +46,18 @@ class Waiting:
 
     def waits(self, signature: Any, known: Specializations) -> bool:
         """Whether a call runs eagerly."""
-        if known.of(signature) or len(known.signatures) < self._at_once:
-            return False
-        spent = self._spent.get(signature)
-        if spent is None:
-            return self._alike(signature, known) >= self._at_once
-        *_, latest = known
-        cost = sum(latest.seconds.values()) + sum(latest.runner.forward.seconds.values())
-        if spent < self._pays * cost:
+        left = self._left.get(signature)
+        if left is None:
+            if known.of(signature) or self._alike(signature, known) < self._at_once:
+                return False
+            *_, latest = known
+            cost = sum(latest.seconds.values()) + sum(latest.runner.forward.seconds.values())
+            if len(self._left) >= MOST:
+                self._left.pop(next(iter(self._left)))
+            left = self._left[signature] = self._pays * cost
+        if left > 0:
             return True
-        del self._spent[signature]
+        del self._left[signature]
         return False
 
     def compiles_later(self, signature: Any, known: Specializations) -> bool:
@@ -73,11 +75,11 @@ class Waiting:
         try:
             return fn(*call.args, **call.kwargs)
         finally:
-            if len(self._spent) >= MOST and call.signature not in self._spent:
-                self._spent.pop(next(iter(self._spent)), None)
-            self._spent[call.signature] = self._spent.get(call.signature, 0.0) + time.perf_counter() - start
+            left = self._left.get(call.signature)
+            if left is not None:
+                self._left[call.signature] = left - (time.perf_counter() - start)
 
     def described(self) -> list[str]:
         """What `explain` says."""
-        count = len(self._spent)
+        count = len(self._left)
         return [EAGERLY.format(count=count)] if count else []

@@ -173,6 +173,9 @@ class CallCode:
     def _fetched(self) -> list[str]:
         """The arrays of the inputs, in order. Random numbers are drawn here."""
         lines = [] if self._loaded else [*self.arrays.head]
+        hosted, values = self._plan.hosted
+        if values is not None:
+            lines.append(f" {', '.join(f'n{k}' for k in hosted)}, = {self.names.of(values.numbers)}()")
         if self._gathers:
             assert self._plan.packs is not None
             settled, gather = self._plan.packs.settled(self.names.of), self.names.of(self._plan.packs.gather)
@@ -287,6 +290,9 @@ class CallCode:
         lines: list[str] = []
         known: set[int] = set()
         for k, returned in enumerate(program.result.leaves):
+            if k in self._plan.hosted[0]:
+                lines.append(f" r{k} = n{k}")
+                continue
             if isinstance(returned, ViewOf):
                 name = f"view{returned.tensor}"
                 if returned.tensor not in known:

@@ -9,6 +9,7 @@ import numpy as np
 
 from eager.core import tape
 from eager.core.devices import CPU
+from graphc.capture.example_values import HostedValues
 from graphc.capture.program import Program
 from graphc.capture.sources import Computed, Effect, Source
 from graphc.execution.packs import Packs
@@ -21,6 +22,7 @@ class Plan(NamedTuple):
     program   what was captured
     effects   its effects that have a value; their values are the outputs after those that results are made of
     places    which output a result is
+    hosted    the numbers of results that are numbers and follow from Python's own, no outputs; and what computes them
     outputs   shape and dtype of each result, then of the value of each effect
     donated   numbers of the inputs whose memory the program takes over
     live      outputs that can be differentiated: `join` gives them a tape node
@@ -36,6 +38,7 @@ class Plan(NamedTuple):
     program: Program
     effects: Sequence[Effect]
     places: Mapping[Computed, int]
+    hosted: tuple[Sequence[int], HostedValues | None]
     outputs: Sequence[tuple[tuple[int, ...], np.dtype]]
     donated: Sequence[int]
     live: Sequence[int]

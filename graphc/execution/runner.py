@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from eager.core.stand_ins import SEALED_SAVE, Sealed
 from eager.core.tensor import Tensor
+from graphc.capture.example_values import Hosted, HostedValues
 from graphc.capture.program import Effects, Program
 from graphc.capture.sources import Argument, Captured, Computed, Effect, History, LeafFlag, Lifted, ViewOf
 from graphc.capture.storage.sharing import owner_of
@@ -76,7 +77,8 @@ class Runner:
         self._target = target if self.where is None else target.on(self.where)
         self._program = program
         self._effects: Sequence[Effect] = [e for e in program.effects.tensors if e.id is not None]
-        self._places, results = _results(program)
+        hosted = _hosted(program)
+        self._places, results = _results(program, hosted[0])
         outputs = [*results, *(Output(e.id, e.history) for e in self._effects if e.id is not None)]
         self._count = len(outputs)
         checks = program.checks
@@ -104,8 +106,8 @@ class Runner:
         made = {k - first: n for n, k in enumerate(parents) if k >= first}
         live, ended = ([], live) if gradients is None else (live, [])
         self.plan = Plan(
-            self._program, self._effects, self._places, returned, list(self.forward.donated), live, ended, broken,
-            [program.sources[k] for k in wrt], made, len(tensors), checked, self.packs,
+            self._program, self._effects, self._places, hosted, returned, list(self.forward.donated), live, ended,
+            broken, [program.sources[k] for k in wrt], made, len(tensors), checked, self.packs,
         )  # fmt: skip
         unsealed = _array if gradients is None else _not_sealed
         join = None if gradients is None else gradients.join
@@ -257,11 +259,23 @@ class Runner:
         return OtherPath(tuple(values))
 
 
-def _results(program: Program) -> tuple[Mapping[Computed, int], list[Output]]:
-    """The outputs that the result is made of, each once; and which of them each value is."""
+def _hosted(program: Program) -> tuple[Sequence[int], HostedValues | None]:
+    """The results that are numbers and follow from Python's own, as a schedule's next rate; and what computes them."""
+    hosted, found = Hosted(program.graph, program.sources), dict[int, int]()
+    for k in sorted(program.result.numbers):
+        leaf = program.result.leaves[k]
+        if isinstance(leaf, Computed) and (value := hosted.getter(leaf.id)) is not None and not value.may_fail:
+            found[k] = leaf.id
+    return [*found], hosted.together([*found.values()])
+
+
+def _results(program: Program, hosted: Collection[int]) -> tuple[Mapping[Computed, int], list[Output]]:
+    """The outputs that the result is made of, each once, but for those `hosted`; and which of them each value is."""
     places: dict[Computed, int] = {}
     found: list[Output] = []
-    for returned, known in zip(program.result.leaves, program.result.histories, strict=True):
+    for k, (returned, known) in enumerate(zip(program.result.leaves, program.result.histories, strict=True)):
+        if k in hosted:
+            continue
         history = History.NONE if known is History.LEAF else known
         base = returned.base if isinstance(returned, ViewOf) else returned
         if not isinstance(base, Computed):

@@ -17,7 +17,9 @@ from graphc.ops import OPS
 from graphc.ops.dtypes import is_half, is_inexact
 from graphc.ops.linalg import split_equation
 
-NARROW = 64  # columns of a matrix, at most, for which the transposed product is the faster one
+# measured on one core: columns of a matrix, at most, for which the transposed product is the faster one; how often they
+# go into the rows of the other, if that is summed over its rows; and the elements that it has, if over its columns
+NARROW, WIDE, LARGE = 64, 4, 2**16
 _MATMUL, _ADDMM, _PERMUTE, _EINSUM = OPS["matmul"], OPS["addmm"], OPS["permute"], OPS["einsum"]
 
 
@@ -92,8 +94,10 @@ def _written(a: _Operand, b: _Operand, out: str) -> str | None:
     sizes = [[n for n, letter in zip(x.shape, x.letters, strict=True) if letter != k] for x in (a, b)]
     if left and right and all(type(n) is int for n in itertools.chain(*sizes)):
         rows, columns = map(math.prod, sizes)
-        turned = (columns < rows and a.letters[0] == k) or (rows < columns and b.letters[-1] == k)
-        if min(rows, columns) <= NARROW and turned:
+        turned = (WIDE * columns <= rows and a.letters[0] == k) or (
+            rows < columns and b.letters[-1] == k and math.prod(b.shape) >= LARGE
+        )
+        if turned and min(rows, columns) <= NARROW:
             dims = (*range(len(right), len(out)), *range(len(right)))
             return f"lax.transpose(lax.optimization_barrier({_dot(b, a, k)}), {dims})"
     return _dot(a, b, k)

@@ -115,14 +115,16 @@ def _pieces(graph: Graph, terms: list[int]) -> list[_Pieces]:
                 by_axis[axes[0]].append((low[axes[0]], node.shape[axes[0]] - high[axes[0]], id))
     found: list[_Pieces] = []
     for axis, places in by_axis.items():
-        run: list[tuple[int, int, int]] = []
-        for place in [*sorted(places), (-1, -1, -1)]:
-            if run and place[0] != run[-1][1]:
+        # steps that read a slice several times have several pieces for each place: a run of each
+        runs: dict[int, list[tuple[int, list[int]]]] = defaultdict(list)  # by where they end: (start, terms)
+        for start, end, id in sorted(places):
+            run = runs[start].pop(0) if runs[start] else (start, [])
+            run[1].append(id)
+            runs[end].append(run)
+        for end, ended in runs.items():
+            for start, run in ended:
                 if len(run) > 1:
-                    size = graph.nodes[run[0][2]].shape[axis]
-                    found.append(_Pieces(tuple(id for *_, id in run), axis, run[0][0], size - run[-1][1]))
-                run = []
-            run.append(place)
+                    found.append(_Pieces(tuple(run), axis, start, graph.nodes[run[0]].shape[axis] - end))
     return found
 
 

@@ -428,7 +428,7 @@ def test_sizes_that_take_long_get_their_programs(monkeypatch):
     for k in range(2, 13):
         compiled(torch.ones(k, 2))
     assert len(compiled.explain().programs) == 8
-    monkeypatch.setattr(compiled._waiting, "_pays", 0)
+    monkeypatch.setattr(compiled._waiting, "_left", dict.fromkeys(compiled._waiting._left, 0.0))
     for k in range(2, 13):
         assert_same(slow(torch.ones(k, 2)), compiled(torch.ones(k, 2)))
     assert len(compiled.explain().programs) == 11

@@ -64,3 +64,10 @@ def test_a_narrow_product_is_computed_transposed_and_vectors_need_no_copy():
     x, g = torch.zeros(32, 100), torch.zeros(32, 10)
     assert "optimization_barrier(lax.dot_general(g, x," in graphc.lower(graphc.trace(lambda x, g: x.T @ g, x, g)).source
     assert "lax.dot_general(x, v, (((0,), (0,))" in graphc.lower(graphc.trace(lambda x, v: x.T @ v, x, g[:, 0])).source
+
+
+def test_products_of_small_matrices_are_computed_as_they_are_written():
+    x, w = torch.zeros(32, 64), torch.zeros(128, 64)
+    assert "barrier" not in graphc.lower(graphc.trace(lambda x, w: x @ w.T, x, w)).source
+    w = torch.zeros(1024, 64)
+    assert "barrier(lax.dot_general(w, x," in graphc.lower(graphc.trace(lambda x, w: x @ w.T, x, w)).source

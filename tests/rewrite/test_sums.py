@@ -46,6 +46,14 @@ def test_gradients_of_chunks_are_laid_side_by_side():
     same_values(before, after, x.numpy())
 
 
+def test_slices_that_are_read_twice_are_an_array_for_each_reading():
+    x = torch.randn(5, 3)
+    before = gradient(lambda x: sum((x[t].sin() * x[t].exp()).sum() for t in range(5)), x)
+    after = shorten_sums(before)
+    assert (ops(before)["pad_zeros"], ops(after)["pad_zeros"], ops(after)["cat"]) == (10, 0, 2)
+    same_values(before, after, x.numpy())
+
+
 def test_a_run_of_pieces_that_leaves_a_rest_is_padded_once():
     x = torch.randn(10)
     before = gradient(lambda x: (x[2:5].sin() + x[5:8].exp()).sum(), x)
