@@ -43,16 +43,11 @@ __all__ = [
 
 
 # what libraries give `register_pytree_node` for dicts of their own
-def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
-    return list(d.values()), list(d)
+_dict_flatten, _dict_unflatten = NODES[dict].parts, NODES[dict].build
 
 
 def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[MappingKey, Any]], list[Any]]:
     return [(MappingKey(key), value) for key, value in d.items()], list(d)
-
-
-def _dict_unflatten(values: Iterable[Any], context: list[Any]) -> dict[Any, Any]:
-    return dict(zip(context, values, strict=True))
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:

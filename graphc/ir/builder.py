@@ -51,34 +51,34 @@ class Symbol(OperatorMixin, StandIn):
     # What a Tensor asks, which `Builder.reader` answers: a Symbol has no values to give.
 
     def force(self, tensor: Any) -> np.ndarray:
-        return self._reader(errors.TRACED_TO_NUMPY, "reading the values").array_of(tensor)
+        return self._reader("reading the values").array_of(tensor)
 
     def truth(self, tensor: Any) -> np.ndarray:
-        return self._reader(errors.BRANCH_ON_TRACED, "the truth value").truth_of(tensor)
+        return self._reader("the truth value", errors.BRANCH_ON_TRACED).truth_of(tensor)
 
     def check_values(self, tensor: Any, purpose: str, python: bool) -> None:
-        if not python and not (reader := self._reader(errors.TRACED_TO_NUMPY, purpose)).is_constant(tensor):
+        if not python and not (reader := self._reader(purpose)).is_constant(tensor):
             raise reader.unknown(tensor, errors.TRACED_TO_NUMPY, purpose)
 
     def counted(self, tensor: Any, purpose: str) -> Any:
-        return self._reader(errors.TRACED_TO_NUMPY, purpose).count_of(tensor, purpose)
+        return self._reader(purpose).count_of(tensor, purpose)
 
     def number(self, tensor: Any) -> Any:
-        return self._reader(errors.TRACED_TO_NUMPY, "item").number_of(tensor)
+        return self._reader("item").number_of(tensor)
 
     def text_values(self, tensor: Any) -> np.ndarray | None:
         return None if self.builder.closed or self.builder.reader is None else self.builder.reader.text_values(tensor)
 
     def strides(self, tensor: Any) -> tuple[int, ...]:
-        return self._reader(errors.TRACED_TO_NUMPY, "the strides").strides(tensor)
+        return self._reader("the strides").strides(tensor)
 
     def storage_offset(self, tensor: Any) -> int:
-        return self._reader(errors.TRACED_TO_NUMPY, "the storage offset").storage_offset(tensor)
+        return self._reader("the storage offset").storage_offset(tensor)
 
     def made_plain(self, tensor: Any) -> None:
-        self._reader(errors.TRACED_TO_NUMPY, "the strides").made_plain(tensor)
+        self._reader("the strides").made_plain(tensor)
 
-    def _reader(self, message: str, what: str) -> Any:
+    def _reader(self, what: str, message: str = errors.TRACED_TO_NUMPY) -> Any:
         """Who knows the values for which the graph is being made."""
         if self.builder.closed or self.builder.reader is None:
             raise self.error(message, what)

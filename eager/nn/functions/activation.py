@@ -164,18 +164,15 @@ def _leaky_slopes(x: Tensor, lower: float, upper: float) -> Tensor:
     )
 
 
-def _elu(input: Tensor, alpha: float, scale: float, rate: float = 1) -> Tensor:
-    return E.elu(input, alpha=alpha, scale=scale, rate=rate)
-
-
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """input where positive, else alpha * (exp(input) - 1). As `torch.nn.functional.elu`."""
-    return _one_node("EluBackward0", input, lambda x: _elu(x, alpha, 1), inplace, "elu_cpu")
+    compute = lambda x: E.elu(x, alpha=alpha, scale=1, rate=1)
+    return _one_node("EluBackward0", input, compute, inplace, "elu_cpu")
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The self-normalizing scaled elu (Klambauer et al. 2017). As `torch.nn.functional.selu`."""
-    compute = lambda x: _elu(x, 1.6732632423543772, 1.0507009873554805)
+    compute = lambda x: E.elu(x, alpha=1.6732632423543772, scale=1.0507009873554805, rate=1)
     return _one_node("EluBackward0", input, compute, inplace, "elu_cpu")
 
 
@@ -183,7 +180,8 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """input where positive, else alpha * (exp(input / alpha) - 1). As `torch.nn.functional.celu`."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _one_node("CeluBackward0", input, lambda x: _elu(x, alpha, 1, 1 / alpha), inplace, "elu_cpu")
+    compute = lambda x: E.elu(x, alpha=alpha, scale=1, rate=1 / alpha)
+    return _one_node("CeluBackward0", input, compute, inplace, "elu_cpu")
 
 
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
