@@ -65,6 +65,7 @@ FUNCTIONS = {
     "functional.grids": "block_diag cartesian_prod combinations meshgrid tril_indices triu_indices vander",
     "functional.complexes": "complex imag polar real view_as_complex view_as_real",
     "functional.counting": "bucketize searchsorted",
+    "functional.segments": "segment_reduce",
     "functional.histograms": "histogramdd",
     "functional.elementwise": "isin polygamma",
     "functional.calculus": "cumulative_trapezoid gradient trapezoid trapz=trapezoid",
