@@ -1812,6 +1812,14 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor, *, out_int32: _bool = F
 def seed() -> _int:
     """Seed the default generator from the operating system; returns the seed."""
 
+def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: _float | None = None) -> Tensor:
+    """The "sum", "mean", "prod", "max" or "min" of each run that `data` is cut into along `axis`.
+
+    lengths: how long the runs are, or `offsets`: where they begin, and the end; both may have leading dims, as many as
+    `axis`. initial: what a reduction begins with. Raises RuntimeError for lengths that do not add up (unless `unsafe`).
+    As `torch.segment_reduce`.
+    """
+
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """The slice number `index` along `dim`, without it. As `torch.select`. IndexError if there is none."""
 

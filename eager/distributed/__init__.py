@@ -23,13 +23,16 @@ _NAMES = {
     "eager.processes.stores": "FileStore HashStore PrefixStore Store TCPStore",
     "eager.processes.errors": "DistBackendError DistError DistNetworkError DistStoreError QueueEmptyError",
     "eager.processes.work": "Work",
+    "eager.nn.parallel.reducer": "GradBucket",
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "is_available", "is_gloo_available", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", *_WHERE,
 ]  # fmt: skip
-__getattr__, __dir__ = lazy(__name__, _WHERE, ("checkpoint", "device_mesh", "fsdp", "nn", "pipelining", "tensor"))
+__getattr__, __dir__ = lazy(
+    __name__, _WHERE, ("algorithms", "checkpoint", "device_mesh", "fsdp", "nn", "optim", "pipelining", "tensor")
+)
 
 
 def is_available() -> bool:

@@ -82,6 +82,7 @@ FUNCTIONS = {
     "_foreach_trunc _foreach_trunc_ _foreach_zero_",
     "functional.asserting": "_assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all "
     "_check_tensor_all_with _check_type _check_value _check_with",
+    "functional.segments": "segment_reduce",
     "functional.histograms": "histogramdd",
     "functional.elementwise": "isin polygamma",
     "functional.calculus": "cumulative_trapezoid gradient trapezoid trapz=trapezoid",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -14,9 +14,9 @@ from eager.core.interpreter import current_interpreter
 from eager.core.parameter import Parameter
 from eager.core.pytree import flatten
 from eager.core.tensor import Tensor
-from eager.functional.joining import cat
+from eager.functional.joining import cat, split
 from eager.processes.collectives import all_reduce
-from eager.processes.work import Work
+from eager.processes.futures import Future
 from eager.processes.world import ProcessGroup, ReduceOp
 
 MEGABYTE = 1024 * 1024
@@ -41,12 +41,43 @@ TWICE = (
 )
 
 
+class GradBucket:
+    """Gradients that are sent together, flat in `buffer`. As `torch.distributed.GradBucket`."""
+
+    def __init__(self, index: int, buffer: Tensor, parameters: Sequence[Tensor], is_last: bool):
+        self._index, self._buffer, self._parameters, self._is_last = index, buffer, parameters, is_last
+
+    def index(self) -> int:
+        """Its number in the backward pass; the first holds the gradients of the last parameters."""
+        return self._index
+
+    def buffer(self) -> Tensor:
+        """The gradients, one after the other, flat."""
+        return self._buffer
+
+    def set_buffer(self, buffer: Tensor) -> None:
+        """Put other numbers, or the same in another dtype, in their place."""
+        self._buffer = buffer
+
+    def gradients(self) -> list[Tensor]:
+        """The gradient of each parameter, a view of `buffer`."""
+        parts = split(self._buffer, [p.numel() for p in self._parameters])
+        return [part.reshape(p.shape) for part, p in zip(parts, self._parameters, strict=True)]
+
+    def parameters(self) -> list[Tensor]:
+        """The parameters, in the order of their gradients."""
+        return list(self._parameters)
+
+    def is_last(self) -> bool:
+        """Whether the pass has no further bucket."""
+        return self._is_last
+
+
 class _Sent(NamedTuple):
-    """A bucket under way: the parameters whose gradients it holds, one after the other."""
+    """A bucket under way: the parameters whose gradients it holds, one after the other; `result` waits for them."""
 
     places: list[int]
-    flat: Tensor
-    work: Work | None
+    result: Callable[[], Tensor]
 
 
 @final
@@ -55,6 +86,8 @@ class Reducer:
 
     sends     whether the next backward pass is to average
     left_out  numbers of parameters that no gradient will come for, as far as that has been looked for
+    hook      (state, function) that sends a bucket in its own way
+    share     what the sum over all processes is multiplied by; None for the average
     """
 
     def __init__(self, parameters: list[Parameter], names: list[str], group: ProcessGroup, bucket_cap_mb: float | None):
@@ -62,6 +95,8 @@ class Reducer:
         self._buckets = buckets(parameters, CAPACITY if bucket_cap_mb is None else bucket_cap_mb)
         self.sends = True
         self.left_out: list[int] | None = None
+        self.hook: tuple[Any, Callable[[Any, GradBucket], Any]] | None = None
+        self.share: Callable[[], float] | None = None
         self._ready: set[int] = set()
         self._sent: list[_Sent] = []
         for k, p in enumerate(parameters):
@@ -103,28 +138,55 @@ class Reducer:
     def _send_what_is_ready(self) -> None:
         """Send the buckets that are full, in their order, which has to be the same everywhere."""
         while len(self._sent) < len(self._buckets) and self._ready.issuperset(self._buckets[len(self._sent)]):
-            self._sent = [*self._sent, self._send(self._buckets[len(self._sent)])]
+            places = self._buckets[len(self._sent)]
+            self._sent = [*self._sent, self._send(places, [self._gradient(k) for k in places])]
         if len(self._sent) == len(self._buckets):
             self._finish()
 
-    def _send(self, places: list[int]) -> _Sent:
+    def accompany(self, looks_for_unused: bool) -> None:
+        """Take part in what the others send in one backward pass, with gradients of zero, and keep nothing."""
+        for k, places in enumerate(self._buckets):
+            self._sent = [*self._sent, self._send(places, [self._zeros(k) for k in places])]
+        sent, self._sent = self._sent, []
+        for each in sent:
+            each.result()
+        if looks_for_unused:
+            self._used_anywhere(list(range(len(self.parameters))))
+
+    def _send(self, places: list[int], gradients: list[Tensor]) -> _Sent:
         with no_grad():
-            flat = cat([self._gradient(k) for k in places])
-        work = all_reduce(flat, ReduceOp.AVG, self._group, async_op=True)
-        return _Sent(places, flat, work)
+            flat = cat(gradients)
+        if self.hook is not None:
+            state, function = self.hook
+            index = len(self._sent)
+            whose = [self.parameters[k] for k in places]
+            sent = function(state, GradBucket(index, flat, whose, index == len(self._buckets) - 1))
+            if not isinstance(sent, Future):
+                raise TypeError(f"expected Future object from a communication hook, but got {type(sent).__name__}")
+            return _Sent(places, sent.wait)
+        share = self.share
+        work = all_reduce(flat, ReduceOp.AVG if share is None else ReduceOp.SUM, self._group, async_op=True)
+
+        def result() -> Tensor:
+            if work is not None:
+                work.wait()
+            return flat if share is None else flat.mul_(share())
+
+        return _Sent(places, result)
+
+    def _zeros(self, k: int) -> Tensor:
+        return self.parameters[k].detach().new_zeros(self.parameters[k].numel())
 
     def _gradient(self, k: int) -> Tensor:
         p = self.parameters[k]
-        return p.detach().new_zeros(p.numel()) if p.grad is None else p.grad.detach().reshape(-1)
+        return self._zeros(k) if p.grad is None else p.grad.detach().reshape(-1)
 
     def _finish(self) -> None:
         """Write the averages to `.grad`."""
         sent, self._sent, self._ready = self._sent, [], set()
-        used = self._used_anywhere()
-        for places, flat, work in sent:
-            if work is not None:
-                work.wait()
-            start = 0
+        used = self._used_anywhere(self.left_out)
+        for places, result in sent:
+            flat, start = result(), 0
             for k in places:
                 p, start = self.parameters[k], start + self.parameters[k].numel()
                 if used is None or used[k]:
@@ -135,12 +197,12 @@ class Reducer:
                         else:
                             p.grad.copy_(average)
 
-    def _used_anywhere(self) -> list[bool] | None:
+    def _used_anywhere(self, left_out: list[int] | None) -> list[bool] | None:
         """Whether any process has a gradient for each parameter; None where that was not looked for: for all."""
-        if self.left_out is None:
+        if left_out is None:
             return None
         here = np.ones(len(self.parameters), np.uint8)
-        here[self.left_out] = 0
+        here[left_out] = 0
         if self._group.size() > 1 and self._transport is not None:
             params = {"reduction": "max", "ranks": self._group.ranks}
             here = self._transport.run("all_reduce", here, params)
