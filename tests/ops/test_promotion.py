@@ -98,6 +98,8 @@ def test_recorded_results_are_pytorchs(op: Op):
             found = to_numpy(run(op, [to_torch(a) for a in arrays], params)).dtype
         except (RuntimeError, TypeError, UserWarning, Lacking):  # it refuses the dtype, or warns of it
             continue
+        if is_inexact(found) and not is_inexact(arrays[0].dtype):
+            continue  # the public function casts first, as it does here
         assert found == result_dtype(op, [a.dtype for a in arrays]), arrays[0].dtype
 
 
