@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Collection
 from functools import cache
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any, final
 
 from eager.core import elsewhere
@@ -73,7 +73,7 @@ def _similar(module: str, name: str) -> list[str]:
     import difflib
 
     loaded = sys.modules.get(module)
-    known = [] if loaded is None else [other for other in dir(loaded) if other[0] != "_"]
+    known = [] if loaded is None else [other for other in dir(loaded) if other[0] != "_" and other != name]
     return difflib.get_close_matches(name, known, 2, 0.75)
 
 
@@ -133,7 +133,10 @@ class Finder:
         if fullname.startswith(f"{ROOT}.") and (made := elsewhere.find(fullname)) is not None:
             return made
         module, _, name = fullname.rpartition(".")
-        if fullname.startswith(f"{ROOT}.") and not name.startswith("__") and (more := about(module, name)):
+        within = getattr(sys.modules.get(module), "__path__", path)
+        if not fullname.startswith(f"{ROOT}.") or name.startswith("__") or PathFinder.find_spec(fullname, within):
+            return None  # some ask each finder, also for what another one finds
+        if more := about(module, name):
             raise ModuleNotFoundError(f"No module named '{fullname}', and no name '{name}' in '{module}'.{more}")
         return None
 

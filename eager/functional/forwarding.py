@@ -26,12 +26,13 @@ def forwarding(function: Callable[..., Any], failed: Failed, flags: Sequence[tup
     """
     known = [*inspect.signature(function).parameters.values()]
     own = [p for p in known if p.kind is p.POSITIONAL_OR_KEYWORD]
+    # names that begin with "_": a parameter may be called `values`
     scope = {"_function": function, "_failed": failed, "_ask": ask, "ABSENT": ABSENT}
-    head, given = "*values, **named", "values, named"
-    before = call = f"if {_plain(flags, bool(ask))}: return _function(*values, **named)"
+    head, given = "*_values, **_names", "_values, _names"
+    before = call = f"if {_plain(flags, bool(ask))}: return _function(*_values, **_names)"
     if least is not None:
         before = f"""
-        for value in values if len(values) + len(named) >= {least} else (None,):
+        for value in _values if len(_values) + len(_names) >= {least} else (None,):
             if value is None or value.__class__ is str:
                 break
         else:
@@ -39,7 +40,7 @@ def forwarding(function: Callable[..., Any], failed: Failed, flags: Sequence[tup
     elif written and 0 < len(own) <= MOST and all(p.kind is not p.VAR_POSITIONAL for p in known):
         head, given, short = _written(own, {name for name, _ in flags})
         before = f"""{short}
-        values, named = {given}
+        _values, _names = {given}
         {call}"""
         scope |= {f"_d_{p.name}": p.default for p in own} | {"_given": _given([p.name for p in own])}
     text = f"""
@@ -59,10 +60,10 @@ def call({head}):
 
 def _plain(flags: Sequence[tuple[str, int]], asks: bool) -> str:
     """The test that a call is not one to ask about: its flags are bools, and no name is one of those to ask for."""
-    by_name = [f"named.get({name!r}, True).__class__ is bool" for name, _ in flags]
-    named = " and ".join([*by_name, *(["_ask.isdisjoint(named)"] if asks else [])])
-    positions = [f"(len(values) <= {at} or values[{at}].__class__ is bool)" for _, at in flags]
-    return " and ".join([*([f"(not named or {named})"] if named else []), *positions]) or "True"
+    by_name = [f"_names.get({name!r}, True).__class__ is bool" for name, _ in flags]
+    named = " and ".join([*by_name, *(["_ask.isdisjoint(_names)"] if asks else [])])
+    positions = [f"(len(_values) <= {at} or _values[{at}].__class__ is bool)" for _, at in flags]
+    return " and ".join([*([f"(not _names or {named})"] if named else []), *positions]) or "True"
 
 
 def _written(own: Sequence[Parameter], flags: Set[str]) -> tuple[str, str, str]:

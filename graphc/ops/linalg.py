@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -259,6 +260,26 @@ def _einsum_flops(avals: list[Aval], result: Aval, params: Mapping[str, Any]) ->
     return functools.reduce(lambda total, n: total * n, sizes.values(), len(terms))
 
 
+def _einsum_of_single_terms(
+    avals: list[Aval], result: Aval, params: Mapping[str, Any], is_zero: Callable[[int, float], bool]
+) -> bool:
+    """Whether it sums, and along sizes of 1 only: without a letter to sum along, it is a product."""
+    terms, out = split_equation(params["equation"])
+    return {*out} != {*"".join(terms)} and _einsum_flops(avals, result, params) <= len(avals) * result.size
+
+
+def _xp_einsum(xp: Any, *operands: Any, equation: str) -> Any:
+    terms, out = split_equation(equation)
+    if len(operands) == 1 or {*out} != {*"".join(terms)} or any(len({*term}) < len(term) for term in terms):
+        return xp.einsum(equation, *operands, optimize=len(operands) > 2)
+    # nothing is summed up: a product of matrices would lose the signs of zeros
+    laid = []
+    for x, term in zip(operands, terms, strict=True):
+        turned = xp.transpose(x, [term.index(k) for k in out if k in term])
+        laid.append(turned[tuple(slice(None) if k in term else None for k in out)])
+    return functools.reduce(operator.mul, laid)
+
+
 @functools.lru_cache
 def _pairs(equation: str, *shapes: tuple[int, ...]) -> list[tuple[tuple[int, ...], str]]:
     """Which operands to contract one after the other, each result the last operand of the next step."""
@@ -321,7 +342,7 @@ def _lifted_einsum(N, *operands, equation):
 einsum = op(
     "einsum", "*operands", params={"equation": ""}, rule=Rule(_einsum), flops=_einsum_flops,
     ref=_ref_einsum, traits=Trait.HOLOMORPHIC | Trait.CONTRACTS,
-    impl=lambda xp, *operands, equation: xp.einsum(equation, *operands, optimize=len(operands) > 2), numpy=_np_einsum,
+    impl=_xp_einsum, numpy=_np_einsum, lone_term=_einsum_of_single_terms,
     lifting=_lifted_einsum,
     vjp=dict(operands=_einsum_vjp),
     samples=(Sample((3, 4), (4, 2), equation="ij,jk->ik"), Sample((3, 4), equation="ij->j"),
