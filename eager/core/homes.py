@@ -52,6 +52,8 @@ def is_ours(module: Any) -> bool:
 def pytorch_name(value: Any) -> tuple[str, str]:
     """(module, qualified name) under which PyTorch has a class or function of this package."""
     module, name = value.__module__, value.__qualname__
+    if not is_ours(module):  # `graphc run` lets Tensor be of "torch"
+        return module, name
     if not isinstance(value, type):
         for place in PUBLIC:
             if getattr(opened(place), name, None) == value:

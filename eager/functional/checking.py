@@ -147,6 +147,17 @@ def wrong_argument(name: str, function: Callable[..., Any], values: Sequence[Any
     return _first_wrong(wanted[:1] if name in OF_PYTHON else wanted, name, values, named, method)
 
 
+def is_builtin_there(value: Any) -> bool:
+    """Whether a value is a public function that PyTorch writes in C++: as an attribute of a class, it is no method."""
+    if not (inspect.isfunction(value) or isinstance(value, AskingFunction)):
+        return False
+    name, home = value.__name__, value.__module__ or ""
+    if home.startswith("eager.nn."):
+        return name in OF_CPP
+    of_top = home == "eager" or home.startswith("eager.generated")
+    return of_top and name not in PYTHON and bool(signatures(name, False))
+
+
 def _first_wrong(wanted: Sequence[Wanted], name: str, values: Sequence[Any], named: Mapping[str, Any],
                  method: bool) -> Exception | None:  # fmt: skip
     for each in wanted:

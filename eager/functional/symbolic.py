@@ -78,3 +78,7 @@ def statically_known_true(x: Any) -> bool:
 
 
 guard_or_false = guard_or_true = statically_known_true
+
+
+def get_proxy_mode() -> None:
+    """None: no trace of PyTorch's is under way. As `torch.fx.experimental.proxy_tensor` has it."""

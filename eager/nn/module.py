@@ -8,6 +8,7 @@ from typing import Any, Self
 from eager.core import homes
 from eager.core.parameter import Parameter
 from eager.core.tensor import Tensor
+from eager.functional.checking import is_builtin_there
 from eager.nn.buffer import Buffer
 from eager.nn.calling import Called, EveryModule
 from eager.nn.conversion import Converted
@@ -32,6 +33,12 @@ class Module(Called, Saved, Converted):
 
     training: bool
     dump_patches = False
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        for name, value in [*vars(cls).items()]:
+            if is_builtin_there(value):  # `activation = torch.relu` is no method of the class
+                setattr(cls, name, staticmethod(value))
 
     def __init__(self) -> None:
         fields = self.__dict__

@@ -36,13 +36,31 @@ class BuiltInOp:
         return f"<OpOverload(op='aten.{self.__name__}')>"
 
 
+def _sliced(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    return self[(slice(None),) * (dim % self.dim()) + (slice(start, end, step),)]
+
+
+# what only the dispatcher has: functions that others are made of there
+OWN: dict[str, Callable[..., Any]] = {
+    "_local_scalar_dense": lambda self: self.item(),
+    "_to_copy": lambda self, *, dtype=None, device=None, **_: self.to(
+        device or self.device, dtype or self.dtype, copy=True
+    ),
+    "_unsafe_view": lambda self, size: self.reshape(size).clone(),
+    "alias": lambda self: self.view_as(self),
+    "slice": _sliced,
+    "sym_numel": lambda self: self.numel(),
+    "sym_size": lambda self, dim=None: self.size(dim),
+}
+
+
 @final
 class _BuiltIns(dict[str, Any]):
     """By name, made when they are asked for: functions, else methods, else functions of layers."""
 
     def __missing__(self, name: str) -> BuiltInOp:
         try:
-            found = named(name)
+            found = OWN[name] if name in OWN else named(name)
         except LookupError:
             found = getattr(Tensor, name, None) or getattr(functional, name, None)
             if not callable(found):

@@ -66,6 +66,10 @@ class Public(AskingFunction):
             return called(self, function, args, kwargs)
         return function(*args, **kwargs)
 
+    @property
+    def __kwdefaults__(self) -> Any:  # libraries ask it what a function takes
+        return self.__wrapped__.__kwdefaults__  # type: ignore[attr-defined]
+
     def __get__(self, instance: Any, owner: type) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 

@@ -80,12 +80,16 @@ def printoptions(**changes: Any) -> Iterator[None]:
 
 def tensor_text(t: Tensor) -> str:
     """What `repr(t)` shows. A traced tensor shows its type alone, unless a program may depend on the text."""
-    plain = type(t) is Tensor or is_ours(type(t).__module__)
-    return _text(t) if plain or not isinstance(t, Parameter) else f"Parameter({_text(t)})"
+    return _text(t) if _is_plain(t) or not isinstance(t, Parameter) else f"Parameter({_text(t)})"
+
+
+def _is_plain(t: Tensor) -> bool:
+    """Whether it is of no class of the user's."""
+    return type(t) is Tensor or is_ours(type(t).__module__)
 
 
 def _text(t: Tensor) -> str:
-    prefix = "tensor(" if is_ours(type(t).__module__) else f"{type(t).__name__}("
+    prefix = "tensor(" if _is_plain(t) else f"{type(t).__name__}("
     data = t._d
     if is_placed(t) and (mesh := t.device.mesh) is not None:
         local, placements = tensor_text(Tensor._wrap(data.local())), mesh._placements(data.dims)

@@ -47,7 +47,7 @@ class TorchNames:
         if self._finder is not None:
             self._aside = _take_out()
             sys.meta_path.insert(0, self._finder)
-            importlib.import_module(ENGINE).__name__ = NAME  # libraries ask
+            self._told = _name_of(NAME, NAME)
             # multiprocessing gives the path to processes that it spawns; the first entry is the script's folder
             sys.path.insert(1, str(CHILDREN))
 
@@ -55,7 +55,7 @@ class TorchNames:
         """Let `torch` mean what it did before. A second call changes nothing."""
         if self._finder is not None:
             sys.meta_path.remove(self._finder)
-            importlib.import_module(ENGINE).__name__ = ENGINE
+            _name_of(*self._told)
             sys.path.remove(str(CHILDREN))
             _forget_placeholders(_take_out())
             sys.modules.update(self._aside)
@@ -66,6 +66,14 @@ class TorchNames:
 
     def __exit__(self, *error: object) -> None:
         self.uninstall()
+
+
+def _name_of(module: str, tensor: str) -> tuple[str, str]:
+    """Let the module and the class of tensors say that they are of these modules; libraries ask. Returns the former."""
+    engine = importlib.import_module(ENGINE)
+    before = engine.__name__, engine.Tensor.__module__
+    engine.__name__, engine.Tensor.__module__ = module, tensor
+    return before
 
 
 def _take_out() -> dict[str, ModuleType]:

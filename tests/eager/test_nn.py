@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import eager
 from eager import nn, random
 from eager.core.interpreter import Interpreter, interpreting
 from eager.core.parameter import Parameter
@@ -388,3 +389,17 @@ def test_a_module_without_init_has_no_parameters_attribute() -> None:
 
     with pytest.raises(AttributeError, match="'Forgot' object has no attribute '_parameters'"):
         list(Forgot().parameters())
+
+
+def test_functions_that_pytorch_writes_in_cpp_are_no_methods_of_a_module():
+    class Layer(nn.Module):
+        activation, product, softened = eager.relu, eager.matmul, nn.functional.softplus
+        bound = nn.functional.relu6  # written in Python: a method, there as here
+
+        def own(self, x: Tensor) -> Tensor:
+            return self.softened(self.product(x, self.activation(x)))
+
+    layer, x = Layer(), eager.eye(2)
+    assert layer.own(x).tolist() == nn.functional.softplus(x).tolist()
+    with pytest.raises(TypeError):
+        layer.bound(x)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from eager.functional.joining import stack
 
 NOT_COLLATED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}"
 Table = dict[Any, Callable[..., Any]]
+np_str_obj_array_pattern = re.compile(r"[SaUO]")  # kinds of arrays that are not collated: libraries ask it
 
 
 def _is_text(array: np.ndarray) -> bool:
