@@ -10,7 +10,7 @@ from eager.core.devices import device
 from eager.core.missing import explain
 from eager.core.overriding import DisableTorchFunction, DisableTorchFunctionSubclass, local
 from eager.core.overriding import disabled as _disabled_torch_function_impl  # noqa: F401
-from eager.core.state import storage_of
+from eager.core.state import active_transforms, storage_of
 from eager.core.tensor import Tensor
 from eager.nn.conversion import parse_to
 from eager.rng.generator import Generator
@@ -74,6 +74,11 @@ def _get_accelerator() -> Any:
 def _get_default_device() -> str:
     """The kind of the device on which tensors are made."""
     return get_default_device().type
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a transform of `torch.func` is under way."""
+    return bool(active_transforms())
 
 
 def _is_alias_of(data: Tensor, other: Tensor) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 from eager.autograd.custom_ops import fill, ops
 from eager.core.tensor import Tensor
@@ -54,6 +54,13 @@ OWN: dict[str, Callable[..., Any]] = {
 }
 
 
+def _inner(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"torch.ops.aten.{name}: what PyTorch's functions are made of is not here")
+
+    return refuse
+
+
 @final
 class _BuiltIns(dict[str, Any]):
     """By name, made when they are asked for: functions, else methods, else functions of layers."""
@@ -63,6 +70,8 @@ class _BuiltIns(dict[str, Any]):
             found = OWN[name] if name in OWN else named(name)
         except LookupError:
             found = getattr(Tensor, name, None) or getattr(functional, name, None)
+            if not callable(found) and name.startswith("_"):
+                found = _inner(name)  # libraries write tables of them
             if not callable(found):
                 raise KeyError(name) from None
         return self.setdefault(name, BuiltInOp(name, found))

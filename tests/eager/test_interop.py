@@ -192,3 +192,12 @@ def test_parts_of_a_ufunc_with_several_results_go_where_they_are_wanted():
     assert whole.tolist() == [1.0, 0.0, -2.0, 0.0] and np.asarray(found[0]).tolist() == [0.5, -0.25]
     np.negative(whole, out=whole, where=np.array([True, False, False, True]))
     assert whole.tolist() == [-1.0, 0.0, -2.0, 0.0]
+
+
+def test_arrays_of_tensors_that_require_grad_where_nothing_is_recorded():
+    x = eager.ones(2, requires_grad=True)
+    for look in (lambda: x.numpy(), lambda: np.asarray(x), lambda: x.view(-1).numpy()):
+        with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
+            look()
+        with eager.no_grad():
+            assert look().tolist() == [1.0, 1.0]
