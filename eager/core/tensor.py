@@ -335,8 +335,8 @@ class Tensor(TensorMethods, metaclass=Overrides):
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The values as an ndarray that shares memory. As `torch.Tensor.numpy`.
 
-        RuntimeError if the tensor requires grad and gradients are recorded, unless `force`; TypeError for bfloat16, which
-        NumPy does not have.
+        RuntimeError if the tensor requires grad and gradients are recorded, unless `force`; TypeError for bfloat16,
+        which NumPy does not have.
         """
         if self._n is not None and not force and grad_enabled():
             raise RuntimeError(NUMPY_OF_GRAD)

@@ -27,6 +27,11 @@ def array_of(data: Any, dtype: Any, name: str = "tensor") -> np.ndarray:
         dtypes.of_numpy(data.dtype)
         return _copied(np.asarray(data), wanted)
     kinds, leaves = leaves_of(data)
+    if not kinds <= _PYTHON and any(
+        issubclass(kind, Sequence) and not issubclass(kind, (str, bytes)) for kind in kinds
+    ):
+        data = _listed(data)  # `x.shape`, ranges, named tuples
+        kinds, leaves = leaves_of(data)
     if not kinds <= _PYTHON:
         data = _resolved(data, kinds, leaves)
         wanted = functools.reduce(promote_types, map(dtype_of, leaves)) if wanted is None else wanted
@@ -86,6 +91,12 @@ def leaves_of(data: Any) -> tuple[set[type], list[Any]]:
     return kinds, level
 
 
+def _listed(data: Any) -> Any:
+    """Sequences of any class as lists."""
+    is_sequence = isinstance(data, Sequence) and not isinstance(data, (str, bytes))
+    return [_listed(each) for each in data] if is_sequence else data
+
+
 def dtype_of(x: Any) -> np.dtype:
     """The dtype that a leaf gives to the whole."""
     if isinstance(x, Tensor):
@@ -95,9 +106,6 @@ def dtype_of(x: Any) -> np.dtype:
 
 def _resolved(data: Any, kinds: set[type], leaves: list[Any]) -> Any:
     """`data` with tensors as numbers. Raises PyTorch's error for what is no number."""
-    if isinstance(data, Sequence) and not isinstance(data, (str, list, tuple)):
-        leaves[:] = data  # a range, say
-        return list(data)
     check_sequence(data)
     if any(issubclass(kind, Tensor) for kind in kinds):
         data = _with_numbers(data)

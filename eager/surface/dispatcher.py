@@ -47,6 +47,7 @@ OWN: dict[str, Callable[..., Any]] = {
         device or self.device, dtype or self.dtype, copy=True
     ),
     "_unsafe_view": lambda self, size: self.reshape(size).clone(),
+    "index": lambda self, indices: self[tuple(slice(None) if index is None else index for index in indices)],
     "alias": lambda self: self.view_as(self),
     "slice": _sliced,
     "sym_numel": lambda self: self.numel(),

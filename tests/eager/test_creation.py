@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import UserList
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -107,3 +108,32 @@ def test_like_keeps_the_order_of_dims(base: tuple[int, ...]):
             found, expected = make(eager, ours), make(torch, theirs)
             for n, own, their in zip(found.shape, found.stride(), expected.stride(), strict=True):
                 assert n == 1 or own == their
+
+
+class Numbers(list[Any]):
+    """A user's list."""
+
+
+class Pair(NamedTuple):
+    """A user's tuple."""
+
+    a: Any
+    b: Any
+
+
+SEQUENCES = {
+    "t.ones(2, 3).shape": [2, 3], "[t.ones(2, 3).size(), (1, 1)]": [[2, 3], [1, 1]], "(t.Size([]),)": [[]],
+    "Pair(1, 2.0)": [1.0, 2.0], "[Pair(1, 2), [3, 4]]": [[1, 2], [3, 4]], "Numbers([1, 2])": [1, 2], "Numbers()": [],
+    "[Numbers([True]), Numbers([2])]": [[1], [2]], "range(3)": [0, 1, 2],
+    "[range(2), [3, 4.0]]": [[0.0, 1.0], [3.0, 4.0]],
+    "[[], Numbers()]": [[], []], "Pair(t.ones(()), 2)": [1.0, 2.0], "UserList([1, 2])": [1, 2],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data", SEQUENCES)
+def test_sequences_of_any_class_are_data(data: str):
+    space = {"Pair": Pair, "Numbers": Numbers, "UserList": UserList}
+    assert eval(f"t.tensor({data})", {**space, "t": eager}).tolist() == SEQUENCES[data]
+    for made in ("t.tensor({})", "t.as_tensor({}, dtype=t.float64)", "t.ones(1).new_tensor({})"):
+        found, expected = (repr(eval(made.format(data), {**space, "t": t})) for t in (eager, torch_or_skip()))
+        assert found == expected, made
