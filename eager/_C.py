@@ -87,7 +87,7 @@ def _is_alias_of(data: Tensor, other: Tensor) -> bool:
 
 
 def _set_nothing(value: Any = None) -> Any:
-    """`value`: a switch of PyTorch's compilers, which are not here."""
+    """`value`: a switch of PyTorch's compilers and kernels, which are not here."""
     return value
 
 
@@ -96,11 +96,12 @@ def _never() -> bool:
     return False
 
 
-_jit_set_profiling_executor = _jit_set_profiling_mode = _jit_set_nvfuser_enabled = _jit_set_texpr_fuser_enabled = (
-    _jit_set_nvfuser_guard_mode
-) = _jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _set_math_sdp_allow_fp16_bf16_reduction = (
-    _set_nothing
+_SWITCHES = (
+    "_jit_override_can_fuse_on_cpu _jit_override_can_fuse_on_gpu _jit_set_nvfuser_enabled _jit_set_nvfuser_guard_mode "
+    "_jit_set_profiling_executor _jit_set_profiling_mode _jit_set_texpr_fuser_enabled "
+    "_set_math_sdp_allow_fp16_bf16_reduction"
 )
+globals().update(dict.fromkeys(_SWITCHES.split(), _set_nothing))
 _jit_can_fuse_on_cpu = _jit_can_fuse_on_gpu = _never
 
 
