@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -277,7 +276,7 @@ def _xp_einsum(xp: Any, *operands: Any, equation: str) -> Any:
     for x, term in zip(operands, terms, strict=True):
         turned = xp.transpose(x, [term.index(k) for k in out if k in term])
         laid.append(turned[tuple(slice(None) if k in term else None for k in out)])
-    return functools.reduce(operator.mul, laid)
+    return functools.reduce(lambda x, y: x * y, laid)
 
 
 @functools.lru_cache

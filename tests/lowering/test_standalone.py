@@ -49,7 +49,14 @@ given = np.load("given.npz")
 np.savez("got.npz", **{f"r{k}": np.asarray(r) for k, r in enumerate(sampled(*(given[name] for name in given.files)))})
 """
 GROUPS = 24
-PLAIN = [op.name for op in OPS.values() if not op.structured and not op.traits & Trait.COMMUNICATES]
+# `draw` runs on the host, with samplers that are eager's: it is refused
+PLAIN = [o.name for o in OPS.values() if not o.structured and not o.traits & Trait.COMMUNICATES and o.name != "draw"]
+
+
+def test_draws_on_the_host_are_refused():
+    graph, _, _ = every_case(["draw"])
+    with pytest.raises(GraphError, match="cannot be written as source that stands by itself"):
+        codegen(graph)
 
 
 def every_case(names: list[str]) -> tuple[Graph, list[np.ndarray], list[str]]:
