@@ -330,7 +330,8 @@ def reduced(self: Tensor) -> tuple[Any, ...]:
     if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
         owner = array = np.ascontiguousarray(array)  # a pickled array comes back in one of these two orders
     offset = address(array) - address(owner)
-    return rebuild, (type(self), owner, array.dtype, offset, array.shape, array.strides, self._n is not None), *own
+    kind = None if type(self) is Tensor else type(self)  # whose name `graphc run` changes
+    return rebuild, (kind, owner, array.dtype, offset, array.shape, array.strides, self._n is not None), *own
 
 
 def sparse_again(kind: type[Tensor], layout: str, parts: Sequence[Tensor], shape: Any, coalesced: bool) -> Tensor:
@@ -348,10 +349,10 @@ def _without_data(kind: type[Tensor], data: Any, requires_grad: bool) -> Tensor:
     return t.requires_grad_() if requires_grad else t
 
 
-def rebuild(kind: type[Tensor], owner: np.ndarray, dtype: np.dtype, offset: int, shape: tuple[int, ...],
+def rebuild(kind: type[Tensor] | None, owner: np.ndarray, dtype: np.dtype, offset: int, shape: tuple[int, ...],
             strides: tuple[int, ...], requires_grad: bool) -> Tensor:  # fmt: skip
-    """The tensor that shows the memory of `owner` from byte `offset` on."""
-    t = object.__new__(kind)
+    """The tensor, of class `kind` if not of Tensor itself, that shows the memory of `owner` from byte `offset` on."""
+    t = object.__new__(kind or Tensor)
     t._n = None
     if (owner.dtype, owner.shape, owner.strides) == (dtype, shape, strides):
         t._d = owner

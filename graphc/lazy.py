@@ -34,6 +34,21 @@ def lazy(
     return __getattr__, listing(package, [name for name in (*where, *modules) if name[0] != "_"])
 
 
+def ask_then(names: dict[str, Any], otherwise: Callable[[str], Any]) -> None:
+    """Let a module, by its `vars`, ask `otherwise` for what it has not, and what its `__getattr__` has not."""
+    known = names.get("__getattr__")
+
+    def __getattr__(name: str) -> Any:
+        if known is not None:
+            try:
+                return known(name)
+            except AttributeError:
+                pass
+        return otherwise(name)
+
+    names["__getattr__"] = __getattr__
+
+
 def _meant(name: str, known: Collection[str]) -> str:
     import difflib
 

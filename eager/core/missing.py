@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any, final
 
 from eager.core import elsewhere
-from graphc.lazy import listing
+from graphc.lazy import ask_then, listing
 
 FILE = os.path.join(os.path.dirname(__file__), "pytorch_names.txt")  # PyTorch's public names by place, without modules
 REASONS = os.path.join(os.path.dirname(__file__), "missing_names.toml")
@@ -84,15 +84,8 @@ def explain(module: str, also: Collection[str] = ()) -> None:
 
     It is set here, not in the module, where a type checker would take any attribute to be there.
     """
-    names = vars(sys.modules[module])
-    known = names.get("__getattr__")
 
-    def __getattr__(name: str) -> Any:
-        if known is not None:
-            try:
-                return known(name)
-            except AttributeError:
-                pass
+    def otherwise(name: str) -> Any:
         try:
             return elsewhere.value(module.partition(".")[2], name)
         except AttributeError:
@@ -103,7 +96,8 @@ def explain(module: str, also: Collection[str] = ()) -> None:
             raise AttributeError(text)  # with a name, Python would ask it a second time
         raise AttributeError(text, name=name, obj=sys.modules[module]) from None
 
-    names["__getattr__"] = __getattr__
+    names = vars(sys.modules[module])
+    ask_then(names, otherwise)
     names.setdefault("__dir__", listing(module, also))
 
 

@@ -28,14 +28,15 @@ _OF_NUMBERS = {"maximum": "clamp_min", "minimum": "clamp_max"}  # methods that t
 
 
 def _method(name: str) -> Callable[..., Any]:
+    stem, tail = name.rstrip("_"), "_" if name.endswith("_") else ""
+
     def call(tensor: Any, *operands: Any, **settings: Any) -> Any:
-        if name.rstrip("_") in _SCALED and len(operands) == 3:
+        if stem in _SCALED and len(operands) == 3:
             *operands, settings["value"] = operands  # type: ignore[assignment]
         if not isinstance(tensor, Tensor):  # `_foreach_pow` of a number
             return tensor ** operands[0]
-        of_number = name.rstrip("_") in _OF_NUMBERS and not isinstance(operands[0], Tensor)
-        method = name.replace(name.rstrip("_"), _OF_NUMBERS[name.rstrip("_")]) if of_number else name
-        return getattr(tensor, method)(*operands, **settings)
+        method = _OF_NUMBERS[stem] if stem in _OF_NUMBERS and not isinstance(operands[0], Tensor) else stem
+        return getattr(tensor, method + tail)(*operands, **settings)
 
     return call
 

@@ -13,6 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, final
 
+from eager.core import missing
+from graphc.lazy import ask_then
+
 FILE = Path(__file__).parent / "pytorch_modules.txt"
 REFUSED = "torch.{}.{} is a placeholder, which libraries can import: what it does in PyTorch is not here."
 
@@ -43,20 +46,14 @@ class Placeholders(Loader):
 
 def fill(module: ModuleType, path: str) -> None:
     """Let the names that a module has not be placeholders. path: what it is in PyTorch, "distributed.optim"."""
-    known = vars(module).get("__getattr__")
 
-    def __getattr__(name: str) -> Any:
-        if known is not None:
-            try:
-                return known(name)
-            except AttributeError:
-                pass
+    def otherwise(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
         vars(module)[name] = made = _placeholder(path, name)
         return made
 
-    vars(module)["__getattr__"] = __getattr__
+    ask_then(vars(module), otherwise)
 
 
 def _no(*unused: Any, **unused_settings: Any) -> bool:
@@ -67,7 +64,7 @@ def _no(*unused: Any, **unused_settings: Any) -> bool:
 def _placeholder(path: str, name: str) -> Any:
     if name.startswith("is_"):
         return _no
-    text = REFUSED.format(path, name)
+    text = REFUSED.format(path, name) + missing.about(f"{missing.ROOT}.{path}", name)
 
     def refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(text)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, final
 
-from eager.core import elsewhere
+from eager.core import elsewhere, missing
 from graphc.running import placeholders
 
 NAME, ENGINE = "torch", "eager"
@@ -111,7 +111,9 @@ class _Finder(MetaPathFinder):
         if top == ENGINE:
             return None
         if own is None:
-            raise ModuleNotFoundError(f"No module named '{fullname}'", name=fullname)  # not one of PyTorch's, either
+            package, _, name = f"{ENGINE}.{rest}".rpartition(".")
+            more = missing.about(package, name)  # not one of PyTorch's, either
+            raise ModuleNotFoundError(f"No module named '{fullname}'{'.' if more else ''}{more}", name=fullname)
         return ModuleSpec(fullname, _Same(own.name), is_package=own.submodule_search_locations is not None)
 
     def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterator[Distribution]:

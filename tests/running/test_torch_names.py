@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pickle
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
@@ -140,3 +142,22 @@ def test_what_a_loader_and_a_sparse_tensor_are_compared_by() -> None:
     assert recording.leaves("loader", loader) == []
     ((name, array),) = recording.leaves("a", eager.eye(2).to_sparse())
     assert (name, array.tolist()) == ("a", [[1.0, 0.0], [0.0, 1.0]])
+
+
+def test_what_is_missing_says_what_to_use_here_too() -> None:
+    with graphc.torch_names():
+        with pytest.raises(ModuleNotFoundError, match=r"torch\.optim\.lr_shceduler'\. Did you mean: 'lr_scheduler'"):
+            importlib.import_module("torch.optim.lr_shceduler")
+        nested = importlib.import_module("torch.nested")
+        with pytest.raises(NotImplementedError, match=r"placeholder.*Use instead: pad with"):
+            nested.nested_tensor([])
+        assert importlib.import_module("torch.distributed.rpc").is_available() is False
+
+
+def test_tensors_are_of_torch_and_their_pickles_are_not() -> None:
+    x = eager.ones(2)
+    with graphc.torch_names():
+        assert (type(x).__module__, repr(x), repr(type(x))) == ("torch", "tensor([1., 1.])", "<class 'torch.Tensor'>")
+        written = pickle.dumps([x, eager.nn.Linear(1, 1)])
+    assert b"torch" not in written and pickle.loads(written)[0].tolist() == [1.0, 1.0]
+    assert type(x).__module__ != "torch" and eager.__name__ == "eager"

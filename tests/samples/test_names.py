@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from graphc.running import placeholders
 from tests.oracle import torch_or_skip
 from tests.samples import names
 
@@ -25,6 +26,10 @@ def test_the_recorded_names_are_pytorchs():
     pytest.importorskip("torch.masked")
     found = names.public_names(torch)
     assert found == names.recorded(), "python -m tests.samples.names"
+
+
+def test_the_recorded_modules_are_pytorchs():
+    assert names.modules_by_package(torch_or_skip()) == placeholders.modules()
 
 
 def test_a_name_without_a_reason_is_found():
