@@ -11,6 +11,7 @@ from typing import final
 
 import numpy as np
 
+from graphc.facts.axes import may_mirror
 from graphc.facts.bands import Band, band_of, both, nonzeros, whole
 from graphc.facts.definite import Asked, centers, covers, semidefinite
 from graphc.facts.held import Held
@@ -91,6 +92,10 @@ class Facts:
         if id not in self._deep:
             self._deep[id] = self._formed(id, deep=True)
         return self._deep[id]
+
+    def _mirrored_form(self, id: int) -> Form | None:
+        """As `deep_form`, if that may be of a matrix that is its transpose."""
+        return self.deep_form(id) if self._nodes[id].aval.ndim > 2 or may_mirror(id, self._nodes) else None
 
     def _formed(self, id: int, deep: bool = False) -> Form | None:
         """deep: products of products are one, as far as there are few"""
@@ -213,7 +218,7 @@ class Facts:
             return 0
         if node.aval.ndim == 2 and not {SYMMETRIC, DEFINITE, SEMIDEFINITE}.isdisjoint(self.claims(id)):
             return 1
-        form = self.deep_form(id)
+        form = self._mirrored_form(id)
         found = 0 if form is None else mirror(form, self.mirror)
         if found or not (node.op.pointwise or node.op.symmetric or node.op.passes) or not node.inputs:
             return found
@@ -239,7 +244,7 @@ class Facts:
         passed = self._passed(node)
         if passed is not None:
             return self.semidefinite(passed)
-        form = self.deep_form(id)
+        form = self._mirrored_form(id)
         return form is not None and all(semidefinite(t, self._asked()) for t in form.terms)
 
     def _asked(self) -> Asked:
@@ -261,7 +266,7 @@ class Facts:
         passed = self._passed(node)
         if passed is not None or node.op.inverts:
             return self.definite(node.inputs[0])
-        form = self.deep_form(id)
+        form = self._mirrored_form(id)
         if form is None or not all(semidefinite(t, self._asked()) for t in form.terms):
             return False
         return any(self._definite_term(t, node.shape[0]) for t in form.terms)
