@@ -55,12 +55,19 @@ class Placement:
         self._target: device | None = None  # where something is moved to
         self._moved: set[int] = set()  # ids of tensors, given to the program, that are moved
         self._met: list[DeviceMesh] = []  # those that tensors are put on
+        self._given = [t.device for t in state.arguments if isinstance(t, Tensor) and is_placed(t)]
+        self._seen = 0  # of the sources, those whose device is in `_given`
         self._known: dict[int, tuple[Node, Any]] = {}  # the mesh of what a node computes, see `_mesh_of`
 
     @property
     def device(self) -> device:
         """Where the program runs, as far as it is known."""
-        found = [*(t.device for t in self._given() if is_placed(t)), *map(device_of_mesh, self._met)]
+        sources = self._state.sources
+        if self._seen != len(sources):  # fewer, where rules of the user have been traced and the trace goes on before
+            new = [s.tensor for s in sources[self._seen :] if isinstance(s, Captured)]
+            self._given += [t.device for t in new if is_placed(t)]
+            self._seen = len(sources)
+        found = [*self._given, *map(device_of_mesh, self._met)]
         if self._target is not None:
             found.insert(0, self._target)
         if found and found[0].mesh is not None:  # the part of the mesh that has all of them
@@ -143,11 +150,6 @@ class Placement:
             return None
         given = self._state.given(source)
         return self._mesh_of(given) if isinstance(given, Tensor) else None
-
-    def _given(self) -> list[Tensor]:
-        state = self._state
-        arguments = [t for t in state.arguments if isinstance(t, Tensor)]
-        return [*arguments, *(s.tensor for s in state.sources if isinstance(s, Captured))]
 
     def moved(self, tensor: Tensor, where: device) -> Tensor | None:
         """`tensor` on the device `where`. CaptureError if that is not the device of the program."""
