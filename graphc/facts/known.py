@@ -19,6 +19,7 @@ from graphc.facts.mirrors import mirror
 from graphc.facts.ranges import ANYTHING, Range, range_of
 from graphc.ir import INPUT, Node
 from graphc.normal.affine import Unsolved
+from graphc.normal.bounds import Exhausted
 from graphc.normal.find import MOST_NODES
 from graphc.normal.form import Form, Term
 from graphc.normal.gate import multiplies
@@ -34,6 +35,7 @@ SYMMETRIC, DEFINITE, SEMIDEFINITE = ("symmetric",), ("definite",), ("semidefinit
 
 
 DEEPEST = 3  # forms of forms, of which ranges are made
+WORK = 10_000  # units of `graphc.normal.bounds` for a form, beside one for each element: little for what is small
 
 
 @final
@@ -98,7 +100,7 @@ class Facts:
         return self.deep_form(id) if self._nodes[id].aval.ndim > 2 or may_mirror(id, self._nodes) else None
 
     def _formed(self, id: int, deep: bool = False) -> Form | None:
-        """deep: products of products are one, as far as there are few"""
+        """deep: products of products are one"""
         nodes = self._nodes
         found: set[int] = set()
         atoms: set[int] = set()
@@ -109,7 +111,7 @@ class Facts:
             if k in found or not is_lifted(node, nodes):
                 continue
             found.add(k)
-            if inside and multiplies(node) and not (deep and len(found) < MOST_NODES):
+            if len(found) > MOST_NODES or (inside and multiplies(node) and not deep):
                 atoms.add(k)  # what is below is of no interest
                 continue
             stack += [(i, inside or multiplies(node)) for i in node.inputs]
@@ -128,6 +130,7 @@ class Facts:
                 continue
             found.add(k)
             one = node.op.traits & (Trait.MOVES | Trait.BILINEAR | Trait.LINEAR) and not multiplies(node)
+            one = one and len(found) <= MOST_NODES
             if not node.inputs or (one and all(node.size >= nodes[i].size for i in node.inputs)):
                 stack += node.inputs
             else:
@@ -140,20 +143,28 @@ class Facts:
         while stack:
             k = stack.pop()
             large = nodes[k].size >= nodes[id].size or not nodes[k].inputs
-            if k not in found and large and is_lifted(nodes[k], nodes):
+            if k not in found and large and len(found) <= MOST_NODES and is_lifted(nodes[k], nodes):
                 found.add(k)
                 stack += nodes[k].inputs
         return self._form_of(id, found, set())
 
     def _form_of(self, id: int, found: set[int], atoms: set[int]) -> Form | None:
-        """The form of a node, of nodes that are `found` to matter."""
+        """The form of a node, of nodes that are `found` to matter; None if it takes too much work."""
         nodes = self._nodes
         if id not in found:
             return None
         some = {k: nodes[k] for k in sorted(found)}
+        left = WORK + nodes[id].size
+
+        def charge(work: int) -> None:
+            nonlocal left
+            left -= work
+            if left < 0:
+                raise Exhausted
+
         try:
-            form = forms_of(some, nodes, atoms, self._known).get(id)
-        except Unsolved:
+            form = forms_of(some, nodes, atoms, self._known, charge).get(id)
+        except (Unsolved, Exhausted):
             return None
         alone = form is not None and any(f.atom == id for t in form.terms for f in t.factors)
         return None if alone else form
