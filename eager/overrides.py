@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from eager.core import overriding
-from eager.core.missing import explain
 from eager.core.overriding import (
     HANDLER,
     NO_IMPLEMENTATION,
@@ -164,6 +163,3 @@ def resolve_name(f: Any) -> str | None:
 def is_tensor_method_or_property(func: Any) -> bool:
     """Whether `func`, which a handler was given, is a method of Tensor or the `__get__` of a property."""
     return (asking.name_of(func) or "").startswith("torch.Tensor.")
-
-
-explain(__name__)

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from eager.core.missing import explain
 from graphc.lazy import lazy
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
@@ -42,4 +41,3 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
 
 
 __getattr__, __dir__ = lazy(__name__, {}, ("flex_attention",))
-explain(__name__)

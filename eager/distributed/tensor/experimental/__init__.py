@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from eager.core.missing import explain
 from eager.core.placed import implicit_replication as _allowed
 from eager.distributed.tensor.experimental._attention import context_parallel
 from eager.distributed.tensor.experimental.local_map import local_map
 
 __all__ = ["context_parallel", "implicit_replication", "local_map"]
-explain(__name__)
 
 
 @contextmanager
