@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import subprocess
 import symtable
 import sys
@@ -44,6 +45,7 @@ WITHOUT_EAGER = (
     "errors", "display", "forking", "lazy", "logs", "files", "ops", "ir", "autodiff", "rewrite", "normal", "facts",
 )  # fmt: skip
 BELOW_EAGER = ("errors", "display", "forking", "lazy", "files", "ops")
+NOT_IMPORTED = ("__main__", "torch_functions")  # programs, and what needs PyTorch
 PUBLIC = "public"  # files at the top of eager and compare that only re-export, or that others start: above all rooms
 
 
@@ -344,6 +346,13 @@ def _shared_with_comprehensions(table: symtable.SymbolTable) -> Iterator[str]:
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="symtable shows no comprehensions from Python 3.12 on")
+def test_every_module_can_be_imported():
+    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+        place = path.relative_to(ROOT).with_suffix("")
+        if place.name not in NOT_IMPORTED and "children" not in place.parts:
+            importlib.import_module(".".join(place.parts).removesuffix(".__init__"))
+
+
 def test_comprehensions_do_not_hide_what_a_function_uses():
     """CPython 3.12.3 takes the one for the other."""
     wrong = [
