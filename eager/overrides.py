@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from contextlib import contextmanager
 from typing import Any, Self
 
 from eager.core import overriding
@@ -24,6 +23,7 @@ from eager.core.overriding import (
 )  # fmt: skip
 from eager.core.tensor import Tensor
 from eager.surface import overriding as asking
+from graphc.scoped import attribute
 
 __all__ = [
     "BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "enable_reentrant_dispatch",
@@ -67,14 +67,9 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-@contextmanager
 def enable_reentrant_dispatch() -> Any:
     """A block, within a handler, in which classes are asked again."""
-    before, local.classes = local.classes, True
-    try:
-        yield
-    finally:
-        local.classes = before
+    return attribute(local, "classes", True)
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:

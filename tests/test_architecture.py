@@ -24,7 +24,7 @@ PACKAGES = ("graphc", "eager", "compare")
 # The rooms of each package, from the ground up: a room may import from itself, from those before it, and from rooms of
 # the packages below, as `_layers` says. A room is a folder, or a file at the top of its package.
 GRAPHC = (
-    "errors", "display", "forking", "lazy", "logs", "files", "ops", "ir",
+    "errors", "display", "forking", "lazy", "scoped", "logs", "files", "ops", "ir",
     "autodiff", "rewrite", "normal", "facts",
     "sharding",
     "capture",  # above autodiff: backward() inside a traced function is that transform
@@ -42,9 +42,10 @@ COMPARE = (
 )  # fmt: skip
 # the rooms of graphc that do not know eager, and those of graphc that eager may know
 WITHOUT_EAGER = (
-    "errors", "display", "forking", "lazy", "logs", "files", "ops", "ir", "autodiff", "rewrite", "normal", "facts",
+    "errors", "display", "forking", "lazy", "scoped", "logs", "files", "ops", "ir", "autodiff", "rewrite", "normal",
+    "facts",
 )  # fmt: skip
-BELOW_EAGER = ("errors", "display", "forking", "lazy", "files", "ops")
+BELOW_EAGER = ("errors", "display", "forking", "lazy", "scoped", "files", "ops")
 NOT_IMPORTED = ("__main__", "torch_functions")  # programs, and what needs PyTorch
 PUBLIC = "public"  # files at the top of eager and compare that only re-export, or that others start: above all rooms
 
@@ -315,7 +316,7 @@ def test_eager_computes_gradients_without_the_compiler():
         "x = torch.tensor([1.0, 2.0], requires_grad=True)\n"
         "(torch.tanh(x) * x).sum().backward()\n"
         f"print(*(m for m in {HEAVY} if m in sys.modules), *(m for m in sys.modules if m.startswith('graphc.') and "
-        "not m.startswith(('graphc.ops', 'graphc.errors', 'graphc.forking', 'graphc.lazy'))))"
+        f"m.split('.')[1] not in {BELOW_EAGER}))"
     )
     assert run_python(code) == ""
 
