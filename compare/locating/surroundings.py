@@ -6,10 +6,11 @@ They are at fault where a mode parts from eager and no op, pass or rule does, of
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from compare.cases.case import Case
 from compare.cases.outcome import Outcome
 from compare.judging.tolerance import Verdict, judge
 from compare.judging.yardstick import stand_in
@@ -20,9 +21,6 @@ from eager.rng.generator import Generator
 from graphc.capture import Draw
 from graphc.ops.aval import aval_of
 from graphc.scoped import attribute
-
-if TYPE_CHECKING:
-    from compare.cases.case import Case
 
 
 class Repeated(Protocol):
