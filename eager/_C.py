@@ -7,7 +7,6 @@ from typing import Any
 
 from eager.accelerator import current_accelerator
 from eager.core.devices import device
-from eager.core.missing import explain
 from eager.core.overriding import DisableTorchFunction, DisableTorchFunctionSubclass, local
 from eager.core.overriding import disabled as _disabled_torch_function_impl  # noqa: F401
 from eager.core.state import active_transforms, storage_of
@@ -122,6 +121,3 @@ class PyTorchFileReader:
 
     def __init__(self, *args: Any):
         raise NotImplementedError("PyTorchFileReader: `torch.load` with mmap=True reads a file as far as it is used")
-
-
-explain(__name__)

@@ -52,7 +52,7 @@ def __getattr__(name: str) -> Any:
     try:
         value = overriding.public(name, public.named(name))
     except LookupError:
-        raise AttributeError(name) from None  # `missing.explain` says more
+        raise AttributeError(name) from None  # `missing` says more
     if public.is_fixed(name):
         globals()[name] = value
     return value
@@ -63,5 +63,4 @@ def __dir__() -> builtins.list[str]:
     return sorted({name for name in found if name[0] != "_"} | {name for name in globals() if name.startswith("__")})
 
 
-missing.explain(__name__)
 missing.install()

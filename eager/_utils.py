@@ -8,7 +8,6 @@ from typing import Any
 from eager.core.devices import accelerator
 from eager.core.devices import device as Device
 from eager.core.dtypes import dtype
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.functional.joining import cat
 
@@ -51,6 +50,3 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
 def _get_available_device_type() -> str | None:
     """The kind of the accelerator, if there is one."""
     return accelerator() or None
-
-
-explain(__name__)

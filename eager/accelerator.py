@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from eager.core.devices import NO_ACCELERATOR, accelerator, device, named, set_current
-from eager.core.missing import explain
 from eager.core.runtime import devices
 from eager.cuda.devices import Stream, wait
 
@@ -19,7 +18,6 @@ __all__ = [
     "set_device_index",
     "synchronize",
 ]
-explain(__name__)
 
 
 def is_available() -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from eager.core.devices import check_device
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.engine.node_names import named
@@ -25,7 +24,6 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
     "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
-explain(__name__)
 
 NO_DIMS = "Dimension specified as {dim} but tensor has no dimensions"
 SIZE = "Invalid number of data points ({n}) specified"

@@ -1,7 +1,5 @@
 """Results that are not there yet. As `torch.futures`."""
 
-from eager.core.missing import explain
 from eager.processes.futures import Future, collect_all, wait_all
 
 __all__ = ["Future", "collect_all", "wait_all"]
-explain(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from eager.core.missing import explain
 from eager.nn.module import Module
 
 __all__ = ["Graph", "GraphModule", "Node", "Proxy", "Tracer", "symbolic_trace", "wrap"]
@@ -52,4 +51,3 @@ def symbolic_trace(root: Any, *unused: Any, **unused_settings: Any) -> NoReturn:
 
 
 __path__: list[str] = []  # in PyTorch it has modules: `core/elsewhere.txt`
-explain(__name__)

@@ -8,7 +8,6 @@ from typing import Any, Final, List  # noqa: F401, UP035  (List: of torch.jit.an
 
 from eager.compiling.scripts import *  # noqa: F403
 from eager.compiling.scripts import __all__ as __all__
-from eager.core.missing import explain
 
 _script_if_tracing = script_if_tracing  # noqa: F405  # torchvision's spelling
 BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list  # torch.jit.annotations: a number stands for so many
@@ -20,4 +19,3 @@ def _overload_method(fn: Any) -> Any:
 
 
 __path__: list[str] = []  # in PyTorch it has modules: `core/elsewhere.txt`
-explain(__name__)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from eager.core.dtypes import dtype as Dtype
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional import reductions, shapes
@@ -31,7 +30,6 @@ __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
     "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 ]  # fmt: skip
-explain(__name__)
 
 
 def _lowest(dtype: np.dtype) -> Any:

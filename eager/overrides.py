@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from contextlib import contextmanager
 from typing import Any, Self
 
 from eager.core import overriding
-from eager.core.missing import explain
 from eager.core.overriding import (
     HANDLER,
     NO_IMPLEMENTATION,
@@ -25,6 +23,7 @@ from eager.core.overriding import (
 )  # fmt: skip
 from eager.core.tensor import Tensor
 from eager.surface import overriding as asking
+from graphc.scoped import attribute
 
 __all__ = [
     "BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "enable_reentrant_dispatch",
@@ -68,14 +67,9 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-@contextmanager
 def enable_reentrant_dispatch() -> Any:
     """A block, within a handler, in which classes are asked again."""
-    before, local.classes = local.classes, True
-    try:
-        yield
-    finally:
-        local.classes = before
+    return attribute(local, "classes", True)
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -164,6 +158,3 @@ def resolve_name(f: Any) -> str | None:
 def is_tensor_method_or_property(func: Any) -> bool:
     """Whether `func`, which a handler was given, is a method of Tensor or the `__get__` of a property."""
     return (asking.name_of(func) or "").startswith("torch.Tensor.")
-
-
-explain(__name__)

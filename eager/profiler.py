@@ -6,7 +6,5 @@ time of its guards, of the executable (whose results it awaits) and of what is l
 
 from eager.autograd.scheduled_profiler import *  # noqa: F403
 from eager.autograd.scheduled_profiler import __all__ as __all__
-from eager.core.missing import explain
 
 __path__: list[str] = []  # in PyTorch it has modules: `core/elsewhere.txt`
-explain(__name__)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from eager.core.dtypes import dtype as DType
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.functional.buffers import from_numpy
 from eager.functional.casts import get_default_dtype
@@ -118,6 +117,3 @@ def _mixed(directions: np.ndarray, mixing: np.ndarray) -> np.ndarray:
     mixing[:, np.arange(bits), np.arange(bits)] = 1
     digits = (directions[..., None] >> places) & 1  # (dimension, direction, digit)
     return ((digits @ mixing.swapaxes(-1, -2)) % 2 << places).sum(-1)
-
-
-explain(__name__)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.rng.generator import Generator
 from eager.rng.sampling import default_generator, seed_devices
@@ -14,7 +13,6 @@ from eager.rng.sampling import default_generator, seed_devices
 __all__ = [
     "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
 ]  # fmt: skip
-explain(__name__)
 
 
 def manual_seed(seed: Any) -> Generator:

@@ -29,7 +29,6 @@ from eager.checkpoints.memory import NOT_BOOL
 from eager.checkpoints.safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from eager.checkpoints.safetensors_files import header, mapped, read
 from eager.core.devices import CPU, KNOWN, check_device, device
-from eager.core.missing import explain
 from eager.core.placed import Placed, is_elsewhere, put
 from eager.core.runtime import devices
 from eager.core.state import storage_of
@@ -289,4 +288,3 @@ def _elsewhere(location: Any) -> str:
 
 DEFAULT_PROTOCOL = 2  # of pickles
 MAP_LOCATION = Callable[[Any, str], Any] | device | str | dict[str, str] | None  # for annotations
-explain(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.core.missing import explain
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -70,6 +69,3 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     own = (name.removeprefix(PREFIX) for name in OPS if name.startswith(PREFIX))
     return sorted({*__all__, *_OWN, *_SHARED, *own} | {name for name in globals() if name.startswith("__")})
-
-
-explain(__name__)

@@ -9,7 +9,6 @@ import numpy as np
 
 from eager.core import dtypes
 from eager.core.dtypes import dtype as DType
-from eager.core.missing import explain
 from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.functional.strides import stride
@@ -17,7 +16,6 @@ from eager.rng import functions
 from graphc.ops.dtypes import BOOL, FLOAT32, is_inexact, promote_types
 
 __all__ = ["assert_close", "make_tensor"]
-explain(__name__)
 
 # (rtol, atol) by dtype; all others must be equal
 TOLERANCES: dict[DType, tuple[float, float]] = {

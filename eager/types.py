@@ -13,11 +13,9 @@ from eager.core.devices import device as _device
 from eager.core.dtypes import Size
 from eager.core.dtypes import dtype as _dtype  # noqa: F401
 from eager.core.layouts import layout as _layout  # noqa: F401
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 
 __all__ = ["BoolLikeType", "Device", "FileLike", "FloatLikeType", "IntLikeType", "Number"]
-explain(__name__)
 
 Number: TypeAlias = int | float | bool
 Device: TypeAlias = _device | str | int | None

@@ -15,12 +15,13 @@ import sys
 import traceback
 import typing
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
 from graphc.running.torch_names import torch_names
+from graphc.scoped import attribute
 
 
 class TargetError(ValueError):
@@ -151,14 +152,9 @@ def _load_file(path: Path) -> Any:
     return module
 
 
-@contextlib.contextmanager
-def _without_arguments(script: str) -> Iterator[None]:
+def _without_arguments(script: str) -> contextlib.AbstractContextManager[None]:
     """A context in which a script does not read the arguments of this command."""
-    given, sys.argv = sys.argv, [script]
-    try:
-        yield
-    finally:
-        sys.argv = given
+    return attribute(sys, "argv", [script])
 
 
 def _line_in(path: Path, error: Exception) -> str:

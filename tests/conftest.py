@@ -17,7 +17,7 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 import eager as torch
 from graphc.ops import OPS, Op, op
-from tests import reports
+from tests import examples, reports
 
 os.environ.setdefault("GRAPHC_CACHE", "0")  # tests leave nothing in the user's cache
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # which rounds as NumPy does; `make test-gpu` looks at other devices
@@ -27,7 +27,8 @@ LONG = frozenset(Path(__file__).with_name("long.txt").read_text().splitlines())
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Workers of pytest-xdist send fewer reports."""
+    """Workers of pytest-xdist send fewer reports, and files without examples are not searched for them."""
+    config.pluginmanager.register(examples)
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(reports)
 

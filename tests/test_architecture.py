@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import subprocess
 import symtable
 import sys
@@ -23,7 +24,7 @@ PACKAGES = ("graphc", "eager", "compare")
 # The rooms of each package, from the ground up: a room may import from itself, from those before it, and from rooms of
 # the packages below, as `_layers` says. A room is a folder, or a file at the top of its package.
 GRAPHC = (
-    "errors", "display", "forking", "lazy", "logs", "files", "ops", "ir",
+    "errors", "display", "forking", "lazy", "scoped", "logs", "files", "ops", "ir",
     "autodiff", "rewrite", "normal", "facts",
     "sharding",
     "capture",  # above autodiff: backward() inside a traced function is that transform
@@ -41,9 +42,11 @@ COMPARE = (
 )  # fmt: skip
 # the rooms of graphc that do not know eager, and those of graphc that eager may know
 WITHOUT_EAGER = (
-    "errors", "display", "forking", "lazy", "logs", "files", "ops", "ir", "autodiff", "rewrite", "normal", "facts",
+    "errors", "display", "forking", "lazy", "scoped", "logs", "files", "ops", "ir", "autodiff", "rewrite", "normal",
+    "facts",
 )  # fmt: skip
-BELOW_EAGER = ("errors", "display", "forking", "lazy", "files", "ops")
+BELOW_EAGER = ("errors", "display", "forking", "lazy", "scoped", "files", "ops")
+NOT_IMPORTED = ("__main__", "torch_functions")  # programs, and what needs PyTorch
 PUBLIC = "public"  # files at the top of eager and compare that only re-export, or that others start: above all rooms
 
 
@@ -313,7 +316,7 @@ def test_eager_computes_gradients_without_the_compiler():
         "x = torch.tensor([1.0, 2.0], requires_grad=True)\n"
         "(torch.tanh(x) * x).sum().backward()\n"
         f"print(*(m for m in {HEAVY} if m in sys.modules), *(m for m in sys.modules if m.startswith('graphc.') and "
-        "not m.startswith(('graphc.ops', 'graphc.errors', 'graphc.forking', 'graphc.lazy'))))"
+        f"m.split('.')[1] not in {BELOW_EAGER}))"
     )
     assert run_python(code) == ""
 
@@ -344,6 +347,13 @@ def _shared_with_comprehensions(table: symtable.SymbolTable) -> Iterator[str]:
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="symtable shows no comprehensions from Python 3.12 on")
+def test_every_module_can_be_imported():
+    for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
+        place = path.relative_to(ROOT).with_suffix("")
+        if place.name not in NOT_IMPORTED and "children" not in place.parts:
+            importlib.import_module(".".join(place.parts).removesuffix(".__init__"))
+
+
 def test_comprehensions_do_not_hide_what_a_function_uses():
     """CPython 3.12.3 takes the one for the other."""
     wrong = [

@@ -76,7 +76,7 @@ def test_the_architecture_page_has_every_room_in_order():
     """tests/test_architecture.py holds the imports to the same order."""
     rooms_of = re.findall(r"^((?:graphc|eager|compare)/.*)$", text_of("ARCHITECTURE.md"), re.MULTILINE)
     picture = "\n".join(rooms_of)
-    files = {"errors", "forking", "lazy", "logs", "session", "targets"}
+    files = {"errors", "forking", "lazy", "scoped", "logs", "session", "targets"}
     files |= {"return_types", "random", "environment"}
     for package, rooms in (("graphc", GRAPHC), ("eager", EAGER), ("compare", COMPARE)):
         found = re.findall(rf"{package}/(\w+)/", picture)

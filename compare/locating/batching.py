@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from compare.cases.case import Case
 from compare.cases.outcome import Outcome
 from compare.locating.culprit import Culprit
 from eager.func import batch_rules
 from eager.func.batching import BatchInterpreter
 from graphc.ops import OPS, Op
-
-if TYPE_CHECKING:
-    from compare.cases.case import Case
 
 BATCHING = "batching rule"
 

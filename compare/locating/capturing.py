@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from compare.cases.case import Case
 from compare.locating.culprit import Culprit, blame
 from compare.locating.executed import executed
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops import Op
 from graphc.ops.aval import aval_of
-
-if TYPE_CHECKING:
-    from compare.cases.case import Case
 
 RULE = "shape rule"
 

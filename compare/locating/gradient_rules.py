@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from compare.cases.case import Case
 from compare.judging.isolate import Objection, objections
 from compare.judging.references import disputes
 from compare.judging.structured import structured_objections
 from compare.locating.culprit import BACKWARD, KINK, Culprit, blame
 from compare.locating.executed import Step, executed
 from graphc.ops.dtypes import is_inexact
-
-if TYPE_CHECKING:
-    from compare.cases.case import Case
 
 
 def in_gradient_rules(case: Case) -> Culprit | None:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from compare.cases.case import Case
 from compare.layouts.sweep import Deviation, Sweep, rows_of, trials_of
 from compare.layouts.ways import count_of
 from compare.locating.culprit import Culprit, blame
 from compare.locating.executed import Step, executed
 from graphc.ops import Op
-
-if TYPE_CHECKING:
-    from compare.cases.case import Case
 
 LENGTHS, STEPS = (1, 5, 8, 33), (-4, -1, 0, 2, 4, 8)
 LARGEST = 4096  # elements of operands that are laid out anew; of more, the first rows

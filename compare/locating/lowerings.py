@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from compare.cases.case import Case
 from compare.judging.isolate import judge_alone, lowered_result, sides_with
 from compare.judging.numeric import evaluate
 from compare.judging.structured import lowered_otherwise
@@ -21,9 +22,6 @@ from graphc.lowering import Executable, HostExecutable, unsuitable
 from graphc.ops.aval import aval_of, results_of, type_of, types_text
 
 TO_NUMPY = "lowering to NumPy"
-
-if TYPE_CHECKING:
-    from compare.cases.case import Case
 
 
 def in_lowering(case: Case) -> Culprit | None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, final
 
 import numpy as np
 
 import compare
-from compare.cases.replacing import attribute
 from compare.judging.isolate import judge_alone
 from compare.judging.numeric import evaluate
 from compare.judging.shares import near
@@ -29,6 +28,7 @@ from graphc.lowering import Executable, lower
 from graphc.ops import Op
 from graphc.ops.aval import aval_of, results_of
 from graphc.ops.interpret import run_kernel
+from graphc.scoped import attribute
 from graphc.sharding.layout import Layout
 from graphc.sharding.sharding import Sharding
 
@@ -79,13 +79,8 @@ class _Watch:
 
         return step
 
-    @contextmanager
-    def _looking(self) -> Iterator[None]:
-        self._busy = True
-        try:
-            yield
-        finally:
-            self._busy = False
+    def _looking(self) -> AbstractContextManager[None]:
+        return attribute(self, "_busy", True)
 
     def _blame(self, part: str, evidence: str, op: str = "") -> None:
         frame = user_frame((_OWN,))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from compare.cases.case import Case
 from compare.cases.joint import gradient_label
 from compare.cases.outcome import Outcome
 from compare.judging.numeric import evaluate, outputs_of
@@ -17,9 +17,6 @@ from graphc.capture import Effects
 from graphc.execution import partition
 from graphc.ops.aval import aval_of
 from graphc.passes import Settings
-
-if TYPE_CHECKING:
-    from compare.cases.case import Case
 
 PARTITION = "partition"
 HANDED = "on NumPy both parts are right, and so is the forward part alone: what backward is given, or gives, is not"

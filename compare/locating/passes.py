@@ -5,10 +5,10 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from compare.cases.case import Case, Stage
 from compare.judging.numeric import evaluate
 from compare.judging.tolerance import Verdict, judge
 from compare.locating.culprit import INHERITED, Culprit, blame, first_line
@@ -19,9 +19,6 @@ from graphc.ops.aval import aval_of
 from graphc.passes import optimize
 from graphc.passes.pipeline import Pass, rules_for, simplify
 from graphc.rewrite import REASSOCIATES, Firing, RewriteRule
-
-if TYPE_CHECKING:
-    from compare.cases.case import Case, Stage
 
 
 def in_pass(case: Case, stage: Stage, label: str) -> Culprit:

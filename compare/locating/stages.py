@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import compare
 import eager
 import graphc
+from compare.cases.case import Case
 from compare.cases.outcome import Outcome
 from compare.judging.isolate import eager_result, judge_alone, sides_with
 from compare.judging.numeric import evaluate
@@ -25,9 +25,6 @@ from compare.locating.passes import in_passes
 from graphc.ir import Graph
 from graphc.ops.aval import aval_of, results_of, type_of, types_text
 from graphc.ops.interpret import run_kernel
-
-if TYPE_CHECKING:
-    from compare.cases.case import Case
 
 _OURS = tuple(os.path.dirname(os.path.abspath(str(package.__file__))) + os.sep for package in (eager, graphc, compare))
 

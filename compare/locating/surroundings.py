@@ -5,12 +5,12 @@ They are at fault where a mode parts from eager and no op, pass or rule does, of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 import numpy as np
 
+from compare.cases.case import Case
 from compare.cases.outcome import Outcome
 from compare.judging.tolerance import Verdict, judge
 from compare.judging.yardstick import stand_in
@@ -20,9 +20,7 @@ from compare.locating.layouts import in_layouts
 from eager.rng.generator import Generator
 from graphc.capture import Draw
 from graphc.ops.aval import aval_of
-
-if TYPE_CHECKING:
-    from compare.cases.case import Case
+from graphc.scoped import attribute
 
 
 class Repeated(Protocol):
@@ -38,21 +36,15 @@ STALE = "program of an earlier call"  # which a guard should have kept from runn
 STATE = "functionalization"  # what is captured, written back, shared in memory, differentiated
 
 
-@contextmanager
-def without_chance() -> Iterator[None]:
+def without_chance() -> AbstractContextManager[None]:
     """A context in which all random bits are the same: draws in another order, or fewer of them, make no difference.
 
     Uniform numbers are 1/8, and the cosines and sines of normal ones alike: weights that are zero would hide whatever
     else is wrong.
     """
-    drawn = Generator.bits
-    Generator.bits = lambda self, count, wide=False: np.full(  # type: ignore[method-assign]
-        count, 2**50 if wide else 2**21, np.uint64
+    return attribute(
+        Generator, "bits", lambda self, count, wide=False: np.full(count, 2**50 if wide else 2**21, np.uint64)
     )
-    try:
-        yield
-    finally:
-        Generator.bits = drawn  # type: ignore[method-assign]
 
 
 def in_surroundings(case: Case, mode: Repeated) -> Culprit:

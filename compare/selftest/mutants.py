@@ -54,7 +54,6 @@ def disordered(xp: Any, op: Op, kernel: Kernel) -> Kernel:
 scaled = result(lambda xp, r: r * 1.001)
 last_element_off = result(_last_off)
 negated = result(lambda xp, r: -r)
-reversed_ = result(lambda xp, r: xp.flip(r, 0))
 transposed = result(lambda xp, r: xp.swapaxes(r, -1, -2))
 narrow = operands(
     lambda xp, *arrays: [a.astype("float32").astype(a.dtype) if a.dtype.kind == "f" else a for a in arrays]

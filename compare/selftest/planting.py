@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Any
 
-from compare.cases.replacing import attribute
 from eager.engine.language import double, refresh, single
 from graphc.ops import OPS, Op
 from graphc.ops.interpret import F
+from graphc.scoped import attribute
 
 Plant = Callable[[], AbstractContextManager[None]]
 _ABSENT = object()

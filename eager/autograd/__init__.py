@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from eager.core.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled, set_multithreading_enabled
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.engine import backward as engine
 from eager.engine.backward import as_tuple, backward
@@ -26,7 +25,6 @@ _LATER = {
 __getattr__, __dir__ = lazy(
     __name__, _LATER, ("anomaly_mode", "forward_ad", "function", "functional", "graph", "profiler")
 )
-explain(__name__)
 
 
 def Variable(data: Any, requires_grad: bool = False) -> Tensor:

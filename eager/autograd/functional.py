@@ -7,7 +7,6 @@ from typing import Any
 
 from eager.autograd import grad
 from eager.core.grad_mode import enable_grad, grad_enabled, set_grad_enabled
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.functional.casts import numel
 from eager.functional.creation import zeros_like
@@ -15,7 +14,6 @@ from eager.functional.joining import split, stack
 from eager.functional.shapes import reshape
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
-explain(__name__)
 
 Function = Callable[..., Any]
 Tensors = tuple[Tensor, ...]

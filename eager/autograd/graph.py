@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from eager.core.tensor import Tensor
 from eager.engine import hooks, walks
 from eager.engine.grad_fn import Node, edge_of
 from graphc import forking
+from graphc.scoped import variable
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
@@ -94,16 +95,11 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 _disabled: ContextVar[str | None] = ContextVar("saved_hooks_disabled", default=None)
 
 
-@contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+def disable_saved_tensors_hooks(error_message: str) -> AbstractContextManager[None]:
     """Context: putting saved-tensor hooks in force raises RuntimeError(error_message); so does this, if some are."""
     if saved_hooks():
         raise RuntimeError(error_message)
-    token = _disabled.set(error_message)
-    try:
-        yield
-    finally:
-        _disabled.reset(token)
+    return variable(_disabled, error_message)
 
 
 class _Handles:

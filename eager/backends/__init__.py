@@ -3,10 +3,8 @@
 from types import SimpleNamespace
 
 from eager.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum
-from eager.core.missing import explain
 
 __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized", "xnnpack"]
-explain(__name__)
 
 quantized = SimpleNamespace(engine="none", supported_engines=["none"])
 xnnpack = SimpleNamespace(enabled=False)

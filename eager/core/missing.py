@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Collection
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import Any, final
 
 from eager.core import elsewhere
@@ -77,28 +78,28 @@ def _similar(module: str, name: str) -> list[str]:
     return difflib.get_close_matches(name, known, 2, 0.75)
 
 
-def explain(module: str, also: Collection[str] = ()) -> None:
-    """Give a module its `__dir__`, and let its `__getattr__` say more of a name that it has not.
-
-    also: names that `dir` shows besides those of `__all__`, where the module has no `__dir__` yet.
+def explain(module: ModuleType) -> None:
+    """Give a module of this package its `__dir__`, and let its `__getattr__` say more of a name that it has not.
 
     It is set here, not in the module, where a type checker would take any attribute to be there.
     """
+    place = module.__name__
 
     def otherwise(name: str) -> Any:
         try:
-            return elsewhere.value(module.partition(".")[2], name)
+            return elsewhere.value(place.partition(".")[2], name)
         except AttributeError:
             pass
-        more = "" if name.startswith("__") else about(module, name)
-        text = f"module '{module}' has no attribute '{name}'{'.' if more else ''}{more}"
+        more = "" if name.startswith("__") else about(place, name)
+        text = f"module '{place}' has no attribute '{name}'{'.' if more else ''}{more}"
         if "Did you mean" in more:
             raise AttributeError(text)  # with a name, Python would ask it a second time
-        raise AttributeError(text, name=name, obj=sys.modules[module]) from None
+        raise AttributeError(text, name=name, obj=module) from None
 
-    names = vars(sys.modules[module])
+    names = vars(module)
     ask_then(names, otherwise)
-    names.setdefault("__dir__", listing(module, also))
+    if "__all__" in names:
+        names.setdefault("__dir__", listing(place))
 
 
 @final
@@ -135,6 +136,29 @@ class Finder:
         return None
 
 
+@final
+class Explaining:
+    """Asked first, for modules of this package, and of no other."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Where Python finds a module of this package, with a loader that explains it."""
+        if not fullname.startswith(f"{ROOT}."):
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader.exec_module = partial(_explained, spec.loader.exec_module)  # type: ignore[method-assign]
+        return spec
+
+
+def _explained(run: Callable[[ModuleType], None], module: ModuleType) -> None:
+    run(module)
+    explain(module)
+
+
 def install() -> None:
-    """Let imports of what is missing say what to use instead."""
+    """Let modules of this package, and imports of what is missing, say what to use instead."""
+    for name, module in list(sys.modules.items()):
+        if f"{name}.".startswith(f"{ROOT}."):
+            explain(module)
+    sys.meta_path.insert(0, Explaining())
     sys.meta_path.append(Finder())

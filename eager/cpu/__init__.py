@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from eager.core import state
-from eager.core.missing import explain
 from graphc.lazy import lazy
 
 __all__ = ["current_device", "device_count", "is_available", "is_initialized", "set_device", "synchronize"]
@@ -40,4 +39,3 @@ def synchronize(device: Any = None) -> None:
 
 
 __getattr__, __dir__ = lazy(__name__, {}, ("amp",))
-explain(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from eager.core.missing import explain
 from eager.core.runtime import devices as _devices
 from eager.cuda.devices import DeviceContext, functions
 from eager.cuda.devices import Event as _Event
@@ -130,4 +129,3 @@ def stream(stream: Stream | None) -> StreamContext:
 
 
 __getattr__, __dir__ = lazy(__name__, {}, ("amp",))
-explain(__name__)

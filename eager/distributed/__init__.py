@@ -6,7 +6,6 @@ Names are loaded on first use: a program that computes alone pays nothing for th
 
 from __future__ import annotations
 
-from eager.core.missing import explain
 from graphc.lazy import lazy
 
 # module -> the public names that it has
@@ -60,6 +59,3 @@ def is_torchelastic_launched() -> bool:
     import os
 
     return "TORCHELASTIC_RUN_ID" in os.environ
-
-
-explain(__name__)

@@ -9,7 +9,6 @@ from typing import Any
 from eager.core.dtypes import Size
 from eager.core.grad_mode import enable_grad
 from eager.core.limits import finfo
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.functional.creation import scalar_tensor
 from eager.functional.lines import arange
@@ -126,6 +125,3 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     matrix = vec.new_zeros((*vec.shape[:-1], round(n), round(n)))
     matrix[..., _below(round(n), diag)] = vec
     return matrix
-
-
-explain(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from eager.core.missing import explain
 from graphc.lazy import lazy
 
 # public name -> module that has it, imported at first use
@@ -17,4 +16,3 @@ _LATER = {
 }
 
 __getattr__, __dir__ = lazy(__name__, _LATER)
-explain(__name__)

@@ -14,6 +14,7 @@ from eager.func.batching import BatchInterpreter
 from eager.functional.joining import cat, tensor_split
 from eager.functional.shapes import movedim
 from graphc.ops.rules import normalize_axis
+from graphc.scoped import variable
 
 RANDOMNESS = ("error", "different", "same")
 
@@ -130,13 +131,9 @@ def _mapped(
 ) -> Any:  # fmt: skip
     interpreter = BatchInterpreter(size, randomness, current_interpreter())
     values = [movedim(x, dim, 0) if dim else x for x, dim in zip(leaves, dims, strict=True)]
-    token = TRANSFORMS.set((*active_transforms(), interpreter))
-    try:
-        with interpreting(interpreter):
-            args = [v if dim is None else interpreter.wrap(v) for v, dim in zip(values, dims, strict=True)]
-            result = func(*unflatten(args, spec), **kwargs)
-    finally:
-        TRANSFORMS.reset(token)
+    with variable(TRANSFORMS, (*active_transforms(), interpreter)), interpreting(interpreter):
+        args = [v if dim is None else interpreter.wrap(v) for v, dim in zip(values, dims, strict=True)]
+        result = func(*unflatten(args, spec), **kwargs)
     outputs, out_spec = flatten(result)
     places = _out_places(out_dims, result, out_spec, func)
     # fast paths stay closed: what is outside may be a vmap too, whose tensors they do not know

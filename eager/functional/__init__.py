@@ -1,5 +1,1 @@
 """PyTorch's functions, written in the op language `E`, one subject a file."""
-
-from eager.core.missing import explain
-
-explain(__name__)

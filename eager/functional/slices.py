@@ -189,9 +189,6 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return reshaped(result, shape)
 
 
-_FILLS = "Tensor input, int dim, Tensor index, Tensor value", "Tensor input, int dim, Tensor index, Number value"
-
-
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """`input` with the slices along `dim` that `index` lists set to `value`. As `torch.index_fill`."""
     shape = shape_of(input, "index_fill")

@@ -1,7 +1,6 @@
 """`torch.library`: operations of one's own. Those that need an op of the registry: `graphc.ops.op`."""
 
 from eager.autograd.custom_ops import CustomOpDef, custom_op, register_autograd, register_fake, register_kernel
-from eager.core.missing import explain
 from eager.library.checks import opcheck
 from eager.library.libraries import Library, define, impl
 from eager.library.schemas import infer_schema
@@ -11,4 +10,3 @@ __all__ = [
     "register_autograd", "register_fake", "register_kernel",
 ]  # fmt: skip
 impl_abstract = register_fake  # the older spelling
-explain(__name__)

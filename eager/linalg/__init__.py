@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from eager.core.missing import explain
 from eager.functional.checking import checking
 from eager.linalg.errors import LinAlgError
 from eager.linalg.factors import (
@@ -43,5 +42,4 @@ __all__ = [
     "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
     "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
-explain(__name__)
 globals().update({name: checking(f"linalg_{name}", globals()[name], home=__name__, written=False) for name in __all__})

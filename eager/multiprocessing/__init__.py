@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 from typing import Any
 
-from eager.core.missing import explain
 from eager.multiprocessing.spawning import (
     ProcessContext,
     ProcessException,
@@ -48,6 +47,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*__all__, *multiprocessing.__all__})  # type: ignore[attr-defined]
-
-
-explain(__name__)

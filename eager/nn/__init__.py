@@ -1,6 +1,5 @@
 """Neural networks: modules, layers, losses, initializers. As `torch.nn`."""
 
-from eager.core.missing import explain
 from eager.core.parameter import Parameter
 from eager.nn import attention, functional, init, modules, parallel, parameter, utils
 from eager.nn.buffer import Buffer
@@ -14,4 +13,3 @@ __all__ = [
     "functional", "init", "modules", "parallel", "parameter", "utils",
 ]  # fmt: skip
 __all__ += modules.__all__
-explain(__name__)

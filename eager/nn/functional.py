@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from eager.core.missing import explain
 from eager.functional.checking import OF_CPP, checking
 from eager.functional.gathering import one_hot
 from eager.functional.outputs import with_out
@@ -34,7 +33,6 @@ _FAMILIES = (
     "fractional_pooling grid image loss margin_losses normalization padding patches pooling unpooling"
 ).split()
 __all__ = ["one_hot", *(name for family in _FAMILIES for name in getattr(functions, family).__all__)]  # pyright: ignore[reportUnsupportedDunderAll]
-explain(__name__)
 
 # those of Python that are asked what was wrong in a call: others are called so often that they do it themselves
 _ASKED = (

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.core.grad_mode import no_grad
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign
 from eager.engine.language import E
@@ -21,7 +20,6 @@ __all__ = [
     "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
     "xavier_uniform_", "zeros_",
 ]  # fmt: skip
-explain(__name__)
 
 LINEAR_LIKE = frozenset(
     ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")

@@ -9,8 +9,6 @@ import enum
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from eager.core.missing import explain
-
 __all__ = [
     "dynamo_export", "export", "is_in_onnx_export", "register_custom_op_symbolic", "unregister_custom_op_symbolic",
 ]  # fmt: skip
@@ -59,6 +57,3 @@ class OperatorExportTypes(enum.Enum):
     """How the exporter writes operations, in PyTorch."""
 
     ONNX, ONNX_ATEN, ONNX_ATEN_FALLBACK, ONNX_FALLTHROUGH = range(4)
-
-
-explain(__name__)

@@ -1,6 +1,5 @@
 """Optimizers. As `torch.optim`."""
 
-from eager.core.missing import explain
 from eager.optim import lr_scheduler, swa_utils
 from eager.optim.adadelta import Adadelta
 from eager.optim.adafactor import Adafactor
@@ -22,4 +21,3 @@ __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam",
     "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
 ]  # fmt: skip
-explain(__name__)

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias, TypeVar, overload
 
 from eager.core.grad_mode import enable_grad, no_grad
 from eager.core.interpreter import current_interpreter, on_arrays
-from eager.core.missing import explain
 from eager.core.sparse import hooks, is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -342,6 +341,3 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         return step(self, *arguments, **keywords)
 
     return wrapped
-
-
-explain(__name__)

@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Any
 
 from eager.core.grad_mode import no_grad
-from eager.core.missing import explain
 from eager.functional.creation import tensor
 from eager.nn.module import Module
 from eager.nn.modules.batchnorm import _BatchNorm
@@ -25,7 +24,6 @@ __all__ = [
     "get_swa_multi_avg_fn",
     "update_bn",
 ]
-explain(__name__)
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:

@@ -11,7 +11,6 @@ import numpy as np
 
 from eager.core import dtypes
 from eager.core.devices import CPU, check_device
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.engine.crossing import transferred
 from eager.engine.language import E
@@ -23,7 +22,6 @@ __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming",
     "hann", "kaiser", "nuttall",
 ]  # fmt: skip
-explain(__name__)
 
 
 def _checked(name: str, M: int, dtype: Any, layout: Any, device: Any) -> Any:

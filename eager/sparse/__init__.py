@@ -6,7 +6,6 @@ gradients flow to the values, and compiled programs take sparse tensors among th
 
 from __future__ import annotations
 
-from eager.core.missing import explain
 from eager.sparse import forms as _forms  # noqa: F401  (what the engine does with sparse operands)
 from eager.sparse.construction import from_scipy, to_scipy
 from eager.sparse.invariants import check_sparse_tensor_invariants
@@ -18,4 +17,3 @@ __all__ = [
     "addmm", "check_sparse_tensor_invariants", "from_scipy", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags",
     "sum", "to_scipy",
 ]  # fmt: skip
-explain(__name__)

@@ -25,5 +25,5 @@ PROPERTIES = {name: (m, a) for name, m, a in _entries(names.PROPERTIES)}
 def found(module: str, attribute: str) -> Any:
     """The object behind an entry: an attribute of the module, or an entry of its table METHODS."""
     loaded = importlib.import_module(f"eager.{module}")
-    table = getattr(loaded, "METHODS", {})
+    table = vars(loaded).get("METHODS", {})
     return table[attribute] if attribute in table else getattr(loaded, attribute)

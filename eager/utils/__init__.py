@@ -1,6 +1,5 @@
 """What training programs use around tensors: `data` (loaders), `tensorboard` (a log that TensorBoard shows)."""
 
-from eager.core.missing import explain
 from eager.utils import data
 from graphc.lazy import lazy
 
@@ -9,4 +8,3 @@ __all__ = ["data"]
 __getattr__, __dir__ = lazy(
     __name__, {}, ("_pytree", "benchmark", "checkpoint", "dlpack", "flop_counter", "hooks", "model_zoo", "tensorboard")
 )
-explain(__name__)

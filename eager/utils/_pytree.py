@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from eager.core import pytree
-from eager.core.missing import explain
 from eager.core.pytree import (
     DICTS,
     LEAF,
@@ -309,6 +308,3 @@ def register_constant(cls: type) -> None:
 
 
 STANDARD_DICT_TYPES = frozenset(DICTS)
-
-
-explain(__name__)

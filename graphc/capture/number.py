@@ -24,7 +24,6 @@ from graphc.ops.interpret import operand_dtype
 if TYPE_CHECKING:
     from graphc.capture.tracer import Tracer
 
-_PLAIN = (bool, int, float, complex, np.generic, type(None))
 _KINDS = {BOOL: bool, INT64: int, FLOAT64: float}
 _STOP, _CAST = OPS["stop_gradient"], OPS["cast"]
 _BINARY = {

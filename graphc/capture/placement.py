@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, final
 
@@ -19,6 +19,7 @@ from graphc.capture.sources import Argument, Captured, GradOf, Lifted
 from graphc.capture.trace_state import TraceState
 from graphc.ir import INPUT, Node, Symbol
 from graphc.ops import OPS, Op
+from graphc.scoped import variable
 from graphc.sharding.regions import CROSSING, FROM_LOCAL, TO_LOCAL
 
 SHARD = OPS["shard"]
@@ -26,17 +27,12 @@ PLAIN = "plain"
 alike: ContextVar[bool] = ContextVar("alike", default=False)
 
 
-@contextmanager
-def plain_alike(told: bool) -> Iterator[None]:
+def plain_alike(told: bool) -> AbstractContextManager[None]:
     """Context: what is traced is given plain tensors that are the same in all processes, if it was `told` how all lie.
 
     Else each process has its own, as in PyTorch.
     """
-    token = alike.set(told)
-    try:
-        yield
-    finally:
-        alike.reset(token)
+    return variable(alike, told)
 
 
 def _both(a: DeviceMesh, b: DeviceMesh) -> DeviceMesh:

@@ -18,8 +18,7 @@ def in_parts(graph: Graph) -> Graph:
     """`graph` with each softmax in its parts, to be looked at, not run."""
     if all(node.op not in (_SHARES, _LOGARITHMS) for node in graph.nodes.values()):
         return graph
-    builder = Builder()
-    builder.next_id = max(graph.nodes) + 1
+    builder = Builder.beside(graph.nodes)
     parts: dict[tuple[int, int], tuple[Symbol, Symbol, Symbol]] = {}
     for node in graph.nodes.values():
         if node.op not in (_SHARES, _LOGARITHMS):

@@ -139,6 +139,13 @@ class Builder:
         self._newest = -1  # the last of these
         self.language = Language(self)
 
+    @staticmethod
+    def beside(nodes: Mapping[int, Node]) -> Builder:
+        """A builder of nodes that are none of `nodes`, of which it has none: what a pass copies, it puts there."""
+        builder = Builder()
+        builder.next_id = max(nodes, default=-1) + 1
+        return builder
+
     def symbol(self, id: int) -> Symbol:
         """The Symbol of an existing node."""
         return Symbol(self, id, self.nodes[id].aval)

@@ -229,6 +229,10 @@ class Graph:
         """The same program with other nodes and result: what a pass returns."""
         return Graph(self.name, nodes, self.inputs, result, self.history, self.call)
 
+    def rewired(self, nodes: Mapping[int, Node], new: Mapping[int, int]) -> Graph:
+        """The same program with other nodes; what it returns are those that `new` has, or the old ones."""
+        return self.replace(nodes, rename(self.result, {id: new.get(id, id) for id in self.outputs}))
+
     def ranges(self, node: Node) -> list[Range] | None:
         """The ranges that the check of `node` asks integers to lie in; None if it asks for no ranges."""
         check = node.check

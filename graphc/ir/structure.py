@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.errors import GraphError
 from graphc.ir.builder import Builder, Symbol
-from graphc.ir.graph import INPUT, Graph, Node, Ref, rename
+from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import is_inexact
@@ -133,7 +133,7 @@ def rewrite_scans(graph: Graph, write: Callable[[Builder, Node], Mapping[int, Sy
             builder.nodes[id] = node
     if builder.next_id == first:
         return graph
-    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+    return graph.rewired(builder.nodes, new)
 
 
 def ancestors(nodes: Any, roots: Iterable[int], end: Container[int] = ()) -> set[int]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from graphc.facts.bands import Band
 from graphc.facts.known import Facts
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_half, is_inexact
 from graphc.ops.linalg import split_equation
@@ -63,8 +63,7 @@ def by_blocks(graph: Graph) -> Graph:
     plans = {id: plan for id, (a, b) in products.items() if (plan := _plan(id, a, b, facts, graph.nodes)) is not None}
     if not plans:
         return graph
-    builder = Builder()
-    builder.next_id = max(graph.nodes) + 1
+    builder = Builder.beside(graph.nodes)
     new: dict[int, int] = {}
     for id, node in graph.nodes.items():
         plan = plans.get(id)
@@ -73,7 +72,7 @@ def by_blocks(graph: Graph) -> Graph:
         else:
             builder.where, builder.scope = node.where, node.scope
             new[id] = _written(builder, plan, new).id
-    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+    return graph.rewired(builder.nodes, new)
 
 
 def _product(node: Node, nodes: Mapping[int, Node]) -> tuple[_Read, _Read] | None:

@@ -6,8 +6,8 @@ Bools travel as bytes, and what is broadcast as integers of the same bits: a sum
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from graphc.errors import GraphError
+from graphc.scoped import variable
 
 AXIS = "processes"
 UNEVEN = (
@@ -29,14 +30,9 @@ SEVERAL = (
 _mesh: ContextVar[tuple[tuple[int, ...], tuple[str, ...]]] = ContextVar("mesh", default=((0,), (AXIS,)))
 
 
-@contextmanager
-def over(ranks: tuple[int, ...], axes: tuple[str, ...] = (AXIS,)) -> Iterator[None]:
+def over(ranks: tuple[int, ...], axes: tuple[str, ...] = (AXIS,)) -> AbstractContextManager[None]:
     """Context: programs that are traced run on the processes `ranks`, in that order, along these axes of their mesh."""
-    token = _mesh.set((ranks, axes))
-    try:
-        yield
-    finally:
-        _mesh.reset(token)
+    return variable(_mesh, (ranks, axes))
 
 
 class _Group:

@@ -5,7 +5,7 @@ Seen with JAX 0.11's `lax.linalg.lu` on an H100, where `jnp.linalg.solve` then r
 
 from __future__ import annotations
 
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.structure import ITEM, map_bodies
 from graphc.lowering.factors import FACTORED
 from graphc.ops import OPS
@@ -19,8 +19,7 @@ def nan_kept(graph: Graph) -> Graph:
     graph = map_bodies(graph, nan_kept)
     if _ELIMINATE.isdisjoint(graph.ops):
         return graph
-    builder = Builder()
-    builder.next_id = max(graph.nodes) + 1
+    builder = Builder.beside(graph.nodes)
     new: dict[int, int] = {}
     for id, node in graph.nodes.items():
         builder.nodes[id] = moved = node.on(tuple([new.get(i, i) for i in node.inputs]))
@@ -28,7 +27,7 @@ def nan_kept(graph: Graph) -> Graph:
         if maker.op in _ELIMINATE and not node.op.several and is_inexact(node.dtype):
             builder.where, builder.scope = node.where, node.scope
             new[id] = _kept(builder, builder.symbol(maker.inputs[0]), moved).id
-    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+    return graph.rewired(builder.nodes, new)
 
 
 def _kept(builder: Builder, matrix: Symbol, node: Node) -> Symbol:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
 
 from graphc.lowering import stages
+from graphc.scoped import attribute
 
 
 def _known(name: str, value: Any) -> bool:
@@ -31,12 +32,6 @@ _WANTED: Mapping[str, Any] = {
 OPTIONS: dict[str, Any] = {name: value for name, value in _WANTED.items() if _known(name, value)}
 
 
-@contextmanager
-def quickly() -> Iterator[None]:
+def quickly() -> AbstractContextManager[None]:
     """Context: programs that are not strict are compiled so, unless something else has been asked for."""
-    before = stages.PLAIN
-    stages.PLAIN = OPTIONS if before is None else before
-    try:
-        yield
-    finally:
-        stages.PLAIN = before
+    return attribute(stages, "PLAIN", OPTIONS if stages.PLAIN is None else stages.PLAIN)

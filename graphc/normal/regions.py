@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from graphc.ir import Builder, Graph, Node, rename
+from graphc.ir import Builder, Graph, Node
 from graphc.normal.bounds import BOUNDS, Bounds
 from graphc.normal.find import Region, regions_of
 from graphc.normal.gate import may_gain, may_start_gain
@@ -137,8 +137,7 @@ def _key(region: Region, nodes: Mapping[int, Node]) -> Any:
 
 def _rewritten(graph: Graph, chosen: Mapping[int, tuple[Region, Choice]], users: Mapping[int, list[int]]) -> Graph:
     """`graph` with each root in `chosen` written by its region's forms, so chosen."""
-    builder = Builder()
-    builder.next_id = max(graph.nodes) + 1
+    builder = Builder.beside(graph.nodes)
     new: dict[int, int] = {}
     writers: dict[tuple[int, ...], Writer] = {}
     for id, node in graph.nodes.items():
@@ -150,7 +149,7 @@ def _rewritten(graph: Graph, chosen: Mapping[int, tuple[Region, Choice]], users:
                 memory = Memory(hopes=hopes)
                 writer = writers[region.roots] = Writer(builder, graph.nodes, region, atoms, new, users, memory)
             new[id] = writer.symbol(id).id
-    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+    return graph.rewired(builder.nodes, new)
 
 
 def _at_stake(

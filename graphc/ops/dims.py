@@ -39,6 +39,7 @@ from graphc.ops.forms import (
     text_of,
     value_of,
 )
+from graphc.scoped import attribute
 
 recordings: list[Sizes] = []  # those that are open; while there are none, there is nothing to look for
 
@@ -85,21 +86,12 @@ class Sizes:
     @contextlib.contextmanager
     def at(self, sizes: Mapping[str, int]) -> Iterator[None]:
         """Let the Dims of this trace, after it, have the values for other sizes. One thread at a time."""
-        with self._lock, self.asking():
-            self._now = sizes
-            try:
-                yield
-            finally:
-                self._now = None
-
-    @contextlib.contextmanager
-    def asking(self) -> Iterator[None]:
-        """Inside, what is asked is about the call that is being traced: the trace does not depend on it."""
-        before, self._open = self._open, 0
-        try:
+        with self._lock, self.asking(), attribute(self, "_now", sizes):
             yield
-        finally:
-            self._open = before
+
+    def asking(self) -> contextlib.AbstractContextManager[None]:
+        """Inside, what is asked is about the call that is being traced: the trace does not depend on it."""
+        return attribute(self, "_open", 0)
 
     def broken(self, sizes: Mapping[str, int]) -> Condition | None:
         """The first condition that does not hold for `sizes`, of those on sizes that are given."""

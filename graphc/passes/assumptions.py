@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.facts.known import Facts
-from graphc.ir import Graph, rename
+from graphc.ir import Graph
 from graphc.ops import OPS
 from graphc.ops.assumptions import Fact
 from graphc.passes.dce import eliminate_dead_code
@@ -35,6 +35,4 @@ def drop_proven(graph: Graph) -> Graph:
         return graph
     for id in new:
         del nodes[id]
-    return eliminate_dead_code(
-        graph.replace(nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
-    )
+    return eliminate_dead_code(graph.rewired(nodes, new))

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphc.facts.bands import Band, leaves_triangle, whole
 from graphc.facts.known import Facts
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.matrices import transposes
 from graphc.normal.gate import multiplies
 from graphc.ops import OPS
@@ -169,8 +169,7 @@ class _Writer:
         self._chosen = chosen
         self._lines = lines
         self._apart = apart
-        self._builder = Builder()
-        self._builder.next_id = max(graph.nodes) + 1
+        self._builder = Builder.beside(graph.nodes)
         self._new: dict[int, int] = {}
 
     def written(self) -> Graph:
@@ -186,7 +185,7 @@ class _Writer:
             elif id in self._lines:
                 builder.where, builder.scope = node.where, node.scope
                 new[id] = self._diagonal(*self._lines[id]).id
-        return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+        return graph.rewired(builder.nodes, new)
 
     def _triangle_of_sum(self, node: Node, narrow: int, band: Band) -> Symbol:
         """A triangle of a sum: that of one operand, and of the other one the few diagonals that are left."""

@@ -25,7 +25,7 @@ from graphc.normal.form import Factor, Form, tidy
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
-from graphc.passes.replacing import beside, replaced
+from graphc.passes.replacing import replaced
 from graphc.rewrite.rule import held_number
 
 FEW = 4  # columns, of which products are as quick in short chunks
@@ -52,7 +52,7 @@ def split_triangles(graph: Graph) -> Graph:
     """`graph` with what reads such triangles computed in chunks. Rounds differently."""
     if not any(node.op in (_MATMUL, _SUM) for node in graph.nodes.values()):
         return graph
-    builder = beside(graph)
+    builder = Builder.beside(graph.nodes)
     return replaced(graph, builder, _Chunks(builder).instead)
 
 

@@ -16,7 +16,7 @@ from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS, Trait
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.labels import Words, words
-from graphc.passes.replacing import beside, replaced
+from graphc.passes.replacing import replaced
 from graphc.passes.taps import of_what_is_everywhere, sum_over_space
 
 _SLIDING = Trait.CONTRACTS | Trait.PADS
@@ -27,7 +27,7 @@ def join_channels(graph: Graph) -> Graph:
     """`graph` with its convolutions summed up before, not afterwards. Rounds differently."""
     if not any(op.traits & _SLIDING == _SLIDING for op in graph.ops):
         return graph
-    builder = beside(graph)
+    builder = Builder.beside(graph.nodes)
     return replaced(graph, builder, _Channels(graph, builder).instead)
 
 

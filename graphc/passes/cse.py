@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.ir import INPUT, Graph, Node, rename
+from graphc.ir import INPUT, Graph, Node
 from graphc.passes.settled import settling
 
 
@@ -33,4 +33,4 @@ def eliminate_common_subexpressions(graph: Graph) -> Graph:
         kept[id] = node
     if not new:
         return graph
-    return graph.replace(kept, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+    return graph.rewired(kept, new)

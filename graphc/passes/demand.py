@@ -108,8 +108,7 @@ class _Writer:
     def __init__(self, graph: Graph, boxes: dict[int, Box]):
         self._graph = graph
         self._boxes = boxes
-        self._builder = Builder()
-        self._builder.next_id = max(graph.nodes) + 1
+        self._builder = Builder.beside(graph.nodes)
         self._new: dict[int, tuple[Any, Box]] = {}  # by node: a Symbol, or those of several results; and its box
 
     def written(self) -> Graph:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops.dtypes import finfo
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.rule import held_number
@@ -278,7 +278,7 @@ class _Writer:
                 nodes[id] = node.on(tuple([new.get(i, i) for i in node.inputs]))
             else:
                 nodes.update((k, written[k]) for k in self._made.get(id, ()))
-        return graph.replace(nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+        return graph.rewired(nodes, new)
 
     def _sum(self, form: Form) -> Symbol:
         factor = _common(list(form)) if len(form) > 1 else ()

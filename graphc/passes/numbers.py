@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.interpret import run_kernel
@@ -32,8 +32,7 @@ def fold_numbers(graph: Graph) -> Graph:
     """`graph` with functions of one value that is a number but for nan written as that number, with its nan."""
     if not any(_cancels(node) for node in graph.nodes.values()):
         return graph
-    builder = Builder()
-    builder.next_id = max(graph.nodes) + 1
+    builder = Builder.beside(graph.nodes)
     known: dict[int, _Number] = {}
     new: dict[int, int] = {}
     for id, node in graph.nodes.items():
@@ -54,7 +53,7 @@ def fold_numbers(graph: Graph) -> Graph:
                 builder.rollback(mark)
     if not new:
         return graph
-    return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+    return graph.rewired(builder.nodes, new)
 
 
 def _cancels(node: Node) -> bool:

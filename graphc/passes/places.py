@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphc.facts.held import Held
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.normal.affine import Index, Unsolved, label
 from graphc.normal.emit import emit
 from graphc.normal.form import Factor, Form, tidy
@@ -32,8 +32,7 @@ def regular_places(graph: Graph) -> Graph:
     found = {id: form for id, node in graph.nodes.items() if (form := _form(node, graph, held)) is not None}
     if not found:
         return graph
-    builder = Builder()
-    builder.next_id = max(graph.nodes) + 1
+    builder = Builder.beside(graph.nodes)
     new: dict[int, int] = {}
     for id, node in graph.nodes.items():
         builder.where, builder.scope = node.where, node.scope
@@ -43,8 +42,7 @@ def regular_places(graph: Graph) -> Graph:
             builder.copy(node, inputs)
         else:
             new[id] = written.id
-    result = rename(graph.result, {id: new.get(id, id) for id in graph.outputs})
-    return eliminate_dead_code(graph.replace(builder.nodes, result)) if new else graph
+    return eliminate_dead_code(graph.rewired(builder.nodes, new)) if new else graph
 
 
 def _written(builder: Builder, form: Form, inputs: Sequence[int], node: Node) -> Symbol | None:

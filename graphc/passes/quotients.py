@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple, final
 
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.dtypes import finfo, is_floating
 from graphc.passes.cse import eliminate_common_subexpressions
@@ -60,8 +60,7 @@ def _sweep(graph: Graph) -> Graph:
     roots = _worth_a_look(nodes, uses)
     if not roots:
         return graph
-    builder = Builder()
-    builder.next_id = max(nodes) + 1
+    builder = Builder.beside(nodes)
     new: dict[int, int] = {}
     seen: dict[object, int] = {}  # the first of the products that are equal: (x y) z and (x z) y
     for id, node in nodes.items():
@@ -79,9 +78,7 @@ def _sweep(graph: Graph) -> Graph:
                 new[id] = new.get(first, first)
     if not new:
         return graph
-    return eliminate_dead_code(
-        graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
-    )
+    return eliminate_dead_code(graph.rewired(builder.nodes, new))
 
 
 _OVER, _WITH_EXP, _WITH_SIGMOID = 1, 2, 4  # what a tree has: a division, and these factors

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.passes.dce import eliminate_dead_code
-
-
-def beside(graph: Graph) -> Builder:
-    """A builder of nodes that are none of the graph's."""
-    builder = Builder()
-    builder.next_id = max(graph.nodes) + 1
-    return builder
 
 
 def replaced(graph: Graph, builder: Builder, instead: Callable[[Node], Symbol | None]) -> Graph:
@@ -30,5 +23,4 @@ def replaced(graph: Graph, builder: Builder, instead: Callable[[Node], Symbol | 
             new[id] = found.id
     if not new:
         return graph
-    result = rename(graph.result, {id: new.get(id, id) for id in graph.outputs})
-    return eliminate_dead_code(graph.replace(builder.nodes, result))
+    return eliminate_dead_code(graph.rewired(builder.nodes, new))

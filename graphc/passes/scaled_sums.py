@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.dce import eliminate_dead_code
@@ -106,8 +106,7 @@ def _is_centred(scaled: _Scaled, nodes: Mapping[int, Node]) -> bool:
 def _written(graph: Graph, chosen: Mapping[int, _Scaled]) -> Graph:
     """`graph` with the sums `chosen` in these forms; 0 times a sum is 0."""
     nodes = graph.nodes
-    builder = Builder()
-    builder.next_id = max(nodes) + 1
+    builder = Builder.beside(nodes)
     means = {s.key for id, s in chosen.items() if nodes[id].op is _MEAN}
     means -= {s.key for id, s in chosen.items() if nodes[id].op is _SUM}
     sums: dict[object, Symbol] = {}
@@ -148,6 +147,4 @@ def _written(graph: Graph, chosen: Mapping[int, _Scaled]) -> Graph:
         kept = tuple([1 if axis in scaled.axes else n for axis, n in enumerate(scaled.shape)])
         total = total if total.shape == kept else F.broadcast_to(total, shape=kept)
         new[id] = (total if kept == node.shape else F.reshape(total, shape=node.shape)).id
-    return eliminate_dead_code(
-        graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
-    )
+    return eliminate_dead_code(graph.rewired(builder.nodes, new))

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any, final
 
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.normal.write import costs_of
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
@@ -39,8 +39,7 @@ class _Writer:
     def __init__(self, graph: Graph, found: Alike):
         self._graph = graph
         self._found = found
-        self._builder = Builder()
-        self._builder.next_id = max(graph.nodes) + 1
+        self._builder = Builder.beside(graph.nodes)
         self._wholes: dict[int, Symbol] = {}  # with the slices in front
         self._new: dict[int, int] = {}
 
@@ -63,7 +62,7 @@ class _Writer:
                 builder.copy(node, tuple([new.get(i, i) for i in node.inputs]))
                 if own is not None and own.whole not in wholes:
                     wholes[own.whole] = self._cut(own.whole, node)
-        return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+        return graph.rewired(builder.nodes, new)
 
     def _sum(self, terms: Sequence[int]) -> Symbol:
         """A sum of a whole's slices, or of several wholes': see `Alike.sums`."""

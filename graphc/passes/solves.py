@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, final
 
 from graphc.facts.known import Facts
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.matrices import transposes
 from graphc.ops import OPS
 from graphc.ops.linalg import split_equation, swap_last
@@ -36,8 +36,7 @@ class _Writer:
     def __init__(self, graph: Graph, left: bool = False):
         self._left = left
         self._graph = graph
-        self._builder = Builder()
-        self._builder.next_id = max(graph.nodes) + 1
+        self._builder = Builder.beside(graph.nodes)
         self._facts = Facts(self._builder.nodes)
         self._parts = Parts(self._builder, self._facts)
 
@@ -50,7 +49,7 @@ class _Writer:
             found = self._written(builder.nodes[id])
             if found is not None:
                 new[id] = found.id
-        return graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+        return graph.rewired(builder.nodes, new)
 
     def _written(self, node: Node) -> Symbol | None:
         """What stands for a node; None: itself."""

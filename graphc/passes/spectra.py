@@ -15,7 +15,7 @@ from typing import Any, final
 
 from graphc.facts.bands import leaves_triangle
 from graphc.facts.known import Facts
-from graphc.ir import Graph, Node, Symbol
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.matrices import transposes
 from graphc.normal.affine import Index, Unsolved, label
 from graphc.normal.emit import emit
@@ -26,7 +26,7 @@ from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
 from graphc.passes.diagonals import identity
 from graphc.passes.matrices import is_one_matrix
-from graphc.passes.replacing import beside, replaced
+from graphc.passes.replacing import replaced
 from graphc.rewrite.rule import held_number
 
 MOST_POWERS = 4  # two products, or two and an inverse
@@ -53,7 +53,7 @@ class _Functions:
     def __init__(self, graph: Graph, decomposed: int):
         self._graph = graph
         self._decomposed = decomposed
-        self._builder = beside(graph)
+        self._builder = Builder.beside(graph.nodes)
         self._facts = Facts(self._builder.nodes)
         self._algebra = Algebra()
         self._forms: dict[int, Form] = {}  # of what depends on eigenvalues or vectors, as they were

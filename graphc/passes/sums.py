@@ -133,8 +133,7 @@ class _Writer:
     """The new graph, node by node."""
 
     def __init__(self, graph: Graph):
-        self.builder = Builder()
-        self.builder.next_id = max(graph.nodes) + 1
+        self.builder = Builder.beside(graph.nodes)
         self.new: dict[int, int] = {id: id for id in graph.nodes}
         self._old = graph.nodes
         self._stacks: dict[tuple[int, ...], Symbol] = {}

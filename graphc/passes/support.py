@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 
 from graphc.facts import bands
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.interpret import run_kernel
 from graphc.ops.parts import POINTWISE, Box, Parts, sizes, whole
@@ -33,15 +33,13 @@ def shrink(graph: Graph) -> Graph:
         writer.write(node)
     if not writer.changed:
         return graph
-    result = rename(graph.result, {id: writer.new.get(id, id) for id in graph.outputs})
-    return eliminate_dead_code(graph.replace(writer.builder.nodes, result))
+    return eliminate_dead_code(graph.rewired(writer.builder.nodes, writer.new))
 
 
 @final
 class _Writer:
     def __init__(self, graph: Graph):
-        self.builder = Builder()
-        self.builder.next_id = max(graph.nodes) + 1
+        self.builder = Builder.beside(graph.nodes)
         self.new: dict[int, int] = {}
         self.changed = False
         self._nodes = graph.nodes

@@ -127,8 +127,7 @@ class _Writer:
 
     def __init__(self, graph: Graph, loops: Sequence[Loop]):
         self.graph = graph
-        self.builder = Builder()
-        self.builder.next_id = max(graph.nodes) + 1
+        self.builder = Builder.beside(graph.nodes)
         self.new: dict[int, int] = {}
         self._starts = {loop.repeat.steps[0][0]: loop for loop in loops}
         self._inside = {id for loop in loops for id in loop.place}

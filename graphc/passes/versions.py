@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from graphc.facts.known import Facts
-from graphc.ir import INPUT, Builder, Graph, Ref, Symbol, rename
+from graphc.ir import INPUT, Builder, Graph, Ref, Symbol
 from graphc.ir.structure import SWITCH, ancestors, emit
 from graphc.ops.dtypes import BOOL, INT32
 from graphc.passes.dce import eliminate_dead_code
@@ -72,7 +72,7 @@ def in_versions(graph: Graph, optimize: Callable[[Graph], Graph]) -> tuple[Graph
     operands = [F.cast(answer, dtype=INT32), *map(builder.symbol, read)]
     items = emit(builder, SWITCH, operands, branches=branches)
     new = {id: item.id for id, item in zip(results, items, strict=True)}
-    both = graph.replace(builder.nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs}))
+    both = graph.rewired(builder.nodes, new)
     return eliminate_dead_code(both), [Version(graph.nodes[id].where) for id in found]
 
 

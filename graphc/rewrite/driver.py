@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.index import RuleIndex
 from graphc.rewrite.match import Bindings, match
@@ -35,8 +35,7 @@ def rewrite(
     A sweep sees its own rewrites below a node, so another one is needed only after other passes have merged or folded
     nodes. Dead nodes are left for the next pass.
     """
-    builder = Builder()
-    builder.next_id = max(graph.nodes, default=-1) + 1
+    builder = Builder.beside(graph.nodes)
     nodes = builder.nodes
     uses = graph.uses()
     new: dict[int, int] = {}  # of nodes that were rewritten
@@ -67,7 +66,7 @@ def rewrite(
             _count(uses, nodes, id, at, first)
     if not firings:
         return graph, firings
-    return graph.replace(nodes, rename(graph.result, {id: new.get(id, id) for id in graph.outputs})), firings
+    return graph.rewired(nodes, new), firings
 
 
 def _count(uses: dict[int, int], nodes: Mapping[int, Node], id: int, at: int, first: int) -> None:

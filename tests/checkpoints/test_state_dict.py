@@ -129,3 +129,24 @@ def test_what_is_wrong_is_said_before_anything_is_changed() -> None:
     ]:  # fmt: skip
         with pytest.raises(error, match=text):
             call()
+
+
+def test_names_are_those_without_wrappers_however_deep_these_are() -> None:
+    def wrapped(module: Any) -> Any:
+        outer = eager.nn.Module()
+        outer.add_module("_orig_mod", module)
+        return outer
+
+    model = wrapped(eager.nn.Sequential(wrapped(wrapped(eager.nn.Linear(1, 1))), eager.nn.Linear(1, 1)))
+    state = ours.get_model_state_dict(model)
+    assert list(state) == ["0.weight", "0.bias", "1.weight", "1.bias"]
+    ours.set_model_state_dict(model, {name: eager.full_like(value, k) for k, (name, value) in enumerate(state.items())})
+    assert [parameter.item() for parameter in model.parameters()] == [0, 1, 2, 3]
+
+
+def test_a_frozen_parameter_is_left_out_by_each_of_its_names() -> None:
+    model = eager.nn.Sequential(eager.nn.Linear(2, 2), eager.nn.Linear(2, 2))
+    model[1].weight = model[0].weight
+    model[0].weight.requires_grad_(False)
+    options = ours.StateDictOptions(ignore_frozen_params=True)
+    assert list(ours.get_model_state_dict(model, options=options)) == ["0.bias", "1.bias"]

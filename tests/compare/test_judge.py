@@ -176,6 +176,22 @@ def test_many_terms_scattered_to_few_places_may_be_added_in_any_order(rng: np.ra
     assert judged(lost, "scatter_add", table, index, src, axis=0).verdict is Verdict.BUG
 
 
+@pytest.mark.parametrize(("inner", "signs"), [(0, {False}), (1, {False, True})])
+def test_a_sum_of_products_that_are_minus_zero_has_either_sign_and_one_of_none_has_not(inner: int, signs: set[bool]):
+    arrays = [np.full((2, inner), -0.0), np.ones((inner, 3))]
+    graph = program("matmul", *(a.astype(FLOAT32) for a in arrays))
+    runs = [evaluate(widen(graph), arrays, rounding=Rounding(graph, seed, flushed=0.5)) for seed in range(8)]
+    assert {bool(sign) for run in runs for sign in np.signbit(run[graph.outputs[0]]).ravel()} == signs
+
+
+def test_an_error_bar_may_be_exhausted_by_every_element():
+    exact = np.linspace(1, 2, 64)
+    eager = exact.astype(np.float32)
+    found, noise = (exact + 0.009).astype(np.float32), np.zeros(64)
+    assert judge(found, eager, exact, noise, error_bar=0.01).verdict is Verdict.WITHIN_ROUNDING
+    assert judge(found, eager, exact, noise, error_bar=0.001).verdict is Verdict.BUG
+
+
 def test_same_bits_tells_zeros_apart_and_not_nans():
     assert not same_bits(np.array([0.0]), np.array([-0.0]))
     assert not same_bits(np.array([1.0]), np.array([1.0], np.float32))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace as Record
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import eager as torch
 import graphc
 from eager import nn
-from graphc.compiling import choice
+from graphc.compiling import choice, waiting
 from graphc.lowering import HostExecutable, machine
 from graphc.lowering.machine import Machine
 from tests.compile.interrupt_programs import gradients, views
@@ -164,3 +165,36 @@ def test_the_machine_is_measured_once(tmp_path: Any, monkeypatch: pytest.MonkeyP
 def test_the_figures_are_those_of_a_machine():
     found = machine.measured()
     assert all(0 <= x < 10 for x in found) and found.call > 0 and found.compiling > 0
+
+
+class _Known:
+    """As `Specializations` of programs that took a second to make, half of it in XLA, for these signatures."""
+
+    def __init__(self, *signatures: Any):
+        self.signatures = signatures
+
+    def __iter__(self) -> Iterator[Any]:
+        yield Record(seconds={"trace": 0.5}, runner=Record(forward=Record(seconds={"xla": 0.5})))
+
+    def of(self, signature: Any) -> list[Any]:
+        return [s for s in self.signatures if s == signature]
+
+
+def test_a_signature_waits_until_its_eager_calls_have_taken_some_times_as_long_as_a_program(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(waiting.time, "perf_counter", lambda: clock[0])
+    waits, known = waiting.Waiting(1, 10, lambda signature: None), _Known("first")
+    call: Any = Record(signature="other", args=(), kwargs={})
+    count = 0
+    while waits.waits("other", known):  # type: ignore[arg-type]
+        waits.run(lambda: clock.__setitem__(0, clock[0] + 1.0), call)
+        count += 1
+    assert count == 10
+    assert not waits.described()
+
+
+def test_the_signature_that_has_waited_longest_is_forgotten_for_one_too_many():
+    waits, known = waiting.Waiting(1, 10, lambda signature: None), _Known("first")
+    for k in range(waiting.MOST + 5):
+        assert waits.waits(k, known)  # type: ignore[arg-type]
+    assert list(waits._left) == [*range(5, waiting.MOST + 5)]

@@ -241,3 +241,18 @@ def test_a_wrong_count_is_told_from_a_failing_check() -> None:
         assert compiled(i).tolist() == (100 // i[i != 0]).tolist()
     assert "ran eagerly" not in compiled.explain()
     assert str(compiled.explain()).count("because:") == 4
+
+
+def test_each_way_through_a_branch_is_traced_once():
+    traced: list[bool] = []
+
+    @graphc.compile
+    def f(x):
+        positive = bool(x.sum() > 0)
+        traced.append(positive)
+        return x * 2 if positive else x - 1
+
+    for k in range(6):
+        x = torch.full((2,), (-1.0) ** k)
+        assert f(x).tolist() == [2.0 if k % 2 == 0 else -2.0] * 2
+    assert traced == [True, False]

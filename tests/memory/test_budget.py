@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import eager as torch
 import graphc
 from eager import nn
 from graphc.errors import MemoryBudgetError
+from graphc.execution.budget import SLACK, Candidate, fitted
 from graphc.execution.prices import Recomputation
 from graphc.execution.recompute import recomputed
 from graphc.footprint.liveness import liveness
@@ -152,3 +154,22 @@ def _held(graph: Any) -> Any:
     x, until = (builder.symbol(id) for id in graph.inputs)
     result = builder.language.held(x, until)
     return builder.graph(graph.name, (Ref(result.id), graph.result[1]), graph.inputs)
+
+
+def test_what_fits_by_the_model_is_compiled_first_and_then_what_may():
+    """XLA's figures are the model's here, but for one program that is smaller than foretold."""
+    built: list[str] = []
+
+    def candidate(name: str, predicted: int, work: float, exact: int | None = None) -> Candidate:
+        program = SimpleNamespace(figures=lambda: None if exact is None else SimpleNamespace(peak=exact))
+        return Candidate(predicted, work, 1, lambda: (built.append(name), ((program,), name))[1])
+
+    base, almost = candidate("base", 200, 0), candidate("almost", int(SLACK * 100), 1, exact=99)
+    fits = candidate("fits", 90, 5)
+    graph = graphc.trace(lambda x: x + 1, torch.ones(2))
+    assert fitted("f", 100, base, lambda: [almost, fits], graph).made_of == "fits"
+    assert fitted("f", 100, base, lambda: [candidate("no", 130, 0), almost], graph).made_of == "almost"
+    assert built == ["fits", "almost"]
+    with pytest.raises(MemoryBudgetError):
+        fitted("f", 80, base, lambda: [almost, fits], graph)
+    assert built[2:] == ["fits"]  # the smallest, at the end

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import re
 import sys
 import time
@@ -24,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.common_utils import SEED
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 
 import eager
@@ -146,7 +148,7 @@ class Case:
         """PyTorch's result and the leaves that require grad."""
         given = (self.sample.input, *self.sample.args, self.sample.kwargs)
         args = torch.utils._pytree.tree_map(lambda x: duplicate(x) if isinstance(x, torch.Tensor) else x, given)
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)  # `torch.manual_seed` seeds GPUs, too
         return self.settled(self.theirs(*args[:-1], **args[-1])), _leaves(args, torch.Tensor)
 
     def eager(self) -> tuple[Any, list[Any]]:
@@ -482,13 +484,29 @@ ASPECTS = {
 
 
 def samples(op: OpInfo, dtype: torch.dtype, grad: bool, limit: int, more: bool = False) -> Iterator[SampleInput]:
-    """The samples of an op at a dtype; with those of PyTorch's reference tests if `more`."""
+    """The samples of an op at a dtype; with those of PyTorch's reference tests if `more`.
+
+    They are those of `op.sample_inputs`, which looks through all frames of the stack for a test of PyTorch's first:
+    that takes ten times as long as the rest of a test here.
+    """
     warnings.simplefilter("ignore")
-    torch.manual_seed(7)
-    np.random.seed(7)
     grad = grad and dtype in op.supported_backward_dtypes("cpu")
-    make = op.reference_inputs if more else op.sample_inputs
-    yield from islice(make("cpu", dtype, requires_grad=grad), limit)
+    make = (more and op.reference_inputs_func) or op.sample_inputs_func
+    seed_all(7)
+    given = islice(make(op, "cpu", dtype, requires_grad=grad), limit)
+    while True:
+        seed_all(SEED)
+        try:
+            yield next(given)
+        except StopIteration:
+            return
+
+
+def seed_all(seed: int) -> None:
+    """Seed whatever samples draw from, without the generators of GPUs."""
+    torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
 
 
 def survey(op: OpInfo, aspect: str, limit: int, most: int = 3, more: bool = False) -> tuple[int, list[Finding]]:

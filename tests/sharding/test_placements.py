@@ -47,6 +47,8 @@ def test_a_mesh_prints_and_is_sliced_as_in_pytorch():
          "Invalid mesh_dim_names ('x',) specified. Valid mesh_dim_names are ['data', 'model']."),
         (lambda: GRID["model", "data"], KeyError, "Mesh dim indices should be in ascending order."),
         (lambda: GRID["data", "data"], RuntimeError, "Slicing overlapping dim_names ('data', 'data') is not allowed."),
+        (lambda: GRID["model", "data"], KeyError,
+         "Invalid mesh_dim_names ('model', 'data') specified. Mesh dim indices should be in ascending order."),
         (lambda: init_device_mesh("cpu", (4, 2), mesh_dim_names=("a",)), RuntimeError,
          "mesh_shape and mesh_dim_names should have same length! Found len(mesh_dim_names): 1 and len(mesh_shape):2."),
         (lambda: init_device_mesh("cpu", (4, 2), mesh_dim_names=("a", "a")), RuntimeError,

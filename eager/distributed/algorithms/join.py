@@ -1,7 +1,5 @@
 """Processes with different numbers of inputs. As `torch.distributed.algorithms.join`."""
 
-from eager.core.missing import explain
 from eager.processes.joining import Join, Joinable, JoinHook
 
 __all__ = ["Join", "JoinHook", "Joinable"]
-explain(__name__)

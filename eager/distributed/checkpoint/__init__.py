@@ -4,7 +4,6 @@ Each process writes the parts that it has, as a safetensors file; an index that 
 checksums, is written last, in one step. A checkpoint is loaded into whatever sharding is there.
 """
 
-from eager.core.missing import explain
 from eager.distributed.checkpoint.api import CheckpointException, DamagedCheckpointError
 from eager.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from eager.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
@@ -24,4 +23,3 @@ __all__ = [
     "DamagedCheckpointError", "DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter",
     "Metadata", "Stateful", "TensorStorageMetadata", "async_save", "load", "save",
 ]  # fmt: skip
-explain(__name__)

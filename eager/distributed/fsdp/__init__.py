@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from eager.core.dtypes import dtype
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh, init_device_mesh, meet
 from eager.distributed.fsdp.gathering import Gathering
@@ -30,7 +29,6 @@ __all__ = [
     "fully_shard",
     "zero",
 ]
-explain(__name__)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Optimizers over several processes. As `torch.distributed.optim`."""
 
-from eager.core.missing import explain
 from eager.distributed.optim.zero_redundancy_optimizer import ZeroRedundancyOptimizer
 
 __all__ = ["ZeroRedundancyOptimizer"]
-explain(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.nn.module import typename
 from eager.optim.optimizer import Optimizer
@@ -173,6 +172,3 @@ def _checked(params: Any) -> list[Any]:
         if other != first:
             raise ValueError(ONE_TYPE.format(first, other))
     return given
-
-
-explain(__name__)

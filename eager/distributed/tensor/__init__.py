@@ -5,7 +5,6 @@ Names are loaded on first use: a program on one device pays nothing for them.
 
 from __future__ import annotations
 
-from eager.core.missing import explain
 from graphc.lazy import lazy
 
 # module -> the public names that it has
@@ -20,4 +19,3 @@ _WHERE = {name: module for module, names in _NAMES.items() for name in names.spl
 
 __all__ = [name for name in _WHERE if name not in ("DeviceMesh", "init_device_mesh")]  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = lazy(__name__, _WHERE, ("experimental", "marks", "parallel", "placements"))
-explain(__name__)

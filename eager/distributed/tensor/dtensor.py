@@ -8,8 +8,8 @@ part of each tensor; one that is alone has all of them here. What that means for
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, final
 
@@ -26,6 +26,7 @@ from eager.distributed.tensor.placements import Partial, Placement, Replicate, S
 from eager.engine.crossing import transferred
 from eager.engine.language import E
 from eager.processes.world import world
+from graphc.scoped import variable
 
 __all__ = ["DTensor", "distribute_tensor"]
 
@@ -216,17 +217,12 @@ def _whole_of(t: Any) -> Any:
 one_device: ContextVar[bool] = ContextVar("one_device", default=False)
 
 
-@contextmanager
-def on_one_device() -> Iterator[None]:
+def on_one_device() -> AbstractContextManager[None]:
     """A context in which nothing is put on a mesh: what a program for many devices is compared with.
 
     `redistribute`, `full_tensor` and `to_local` of a plain tensor are itself there.
     """
-    token = one_device.set(True)
-    try:
-        yield
-    finally:
-        one_device.reset(token)
+    return variable(one_device, True)
 
 
 def available(mesh: DeviceMesh) -> bool:

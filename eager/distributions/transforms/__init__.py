@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from eager.core.missing import explain
 from eager.distributions.transforms.joined import CatTransform, StackTransform
 from eager.distributions.transforms.pointwise import (
     AbsTransform,
@@ -36,6 +35,3 @@ __all__ = [
     "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform",
     "identity_transform",
 ]  # fmt: skip
-
-
-explain(__name__)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
-from eager.core.missing import explain
 from graphc.lazy import lazy
+from graphc.scoped import variable
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
@@ -28,18 +27,12 @@ class SDPBackend(enum.Enum):
 _allowed: ContextVar[tuple[SDPBackend, ...]] = ContextVar("allowed", default=tuple(SDPBackend)[1:])
 
 
-@contextmanager
-def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
+def sdpa_kernel(backends: Any, set_priority: bool = False) -> AbstractContextManager[None]:
     """A context in which only these kernels would be used, one or a list. AssertionError for anything else."""
     chosen = [backends] if isinstance(backends, SDPBackend) else backends
     if not isinstance(chosen, list) or not all(isinstance(each, SDPBackend) for each in chosen):
         raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances")
-    token = _allowed.set(tuple(chosen))
-    try:
-        yield
-    finally:
-        _allowed.reset(token)
+    return variable(_allowed, tuple(chosen))
 
 
 __getattr__, __dir__ = lazy(__name__, {}, ("flex_attention",))
-explain(__name__)

@@ -28,7 +28,6 @@ from eager.nn.functions import (
 from eager.nn.functions import convolution as convolutions
 
 _REDUCTIONS = "none", "mean", "sum"
-_BAGS = "sum", "mean", "max"
 _SAMPLINGS, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 

@@ -1,6 +1,5 @@
 """The modules, a family a file. As `torch.nn.modules`."""
 
-from eager.core.missing import explain
 from eager.nn.modules import batchnorm, images, linear
 from eager.nn.modules import module as module
 from eager.nn.modules import utils as utils
@@ -35,4 +34,3 @@ channelshuffle = fold = pixelshuffle = upsampling = images
 distance = flatten = linear
 instancenorm = batchnorm
 batchnorm.SyncBatchNorm = SyncBatchNorm  # type: ignore[attr-defined]  # noqa: F405
-explain(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn import init
@@ -211,6 +210,3 @@ class RReLU(_MayWriteInPlace, shown="lower={lower}, upper={upper}"):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, guard_training(self), self.inplace)
-
-
-explain(__name__)

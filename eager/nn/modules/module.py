@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from eager.core.missing import explain
 from eager.nn.calling import EveryModule
 from eager.nn.hooks import RemovableHandle
 from eager.nn.module import Module
@@ -53,6 +52,3 @@ def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Remova
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, submodule)` when a module gets a submodule; what it returns takes its place."""
     return EveryModule.registered["_modules"].register(hook)
-
-
-explain(__name__)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from eager.core import dtypes
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
 from eager.nn import init
@@ -256,6 +255,3 @@ class Transformer(Module):
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """(sz, sz): -inf above the diagonal, so that no place attends to a later one."""
         return causal_mask(sz, device, dtype)
-
-
-explain(__name__)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from eager.core.missing import explain
 from eager.nn.parallel.data_parallel import DataParallel, data_parallel
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]  # pyright: ignore[reportUnsupportedDunderAll]
@@ -15,6 +14,3 @@ def __getattr__(name: str) -> Any:
         globals()[name] = DistributedDataParallel
         return DistributedDataParallel
     raise AttributeError(name)
-
-
-explain(__name__)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from eager.processes.collectives import all_reduce, broadcast
 from eager.processes.joining import Join, Joinable, JoinHook, summed
 from eager.processes.objects import all_gather_object
 from eager.processes.world import ProcessGroup, ReduceOp, resolved
+from graphc.scoped import attribute
 
 __all__ = ["DistributedDataParallel"]
 
@@ -154,14 +155,9 @@ class DistributedDataParallel(Module, Joinable):
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
         self._reducer.hook = state, hook
 
-    @contextmanager
-    def no_sync(self) -> Iterator[None]:
+    def no_sync(self) -> AbstractContextManager[None]:
         """Context: gradients of forward passes inside stay this process's own, and add up until one outside."""
-        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
-        try:
-            yield
-        finally:
-            self.require_backward_grad_sync = before
+        return attribute(self, "require_backward_grad_sync", False)
 
     def _send(self, tensors: list[Tensor], source: int = 0) -> None:
         """One process's values of `tensors`, everywhere: those of one dtype together."""

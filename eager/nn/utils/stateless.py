@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from eager.core.missing import explain
 from eager.func.modules import functional_call as call
 
 __all__ = ["functional_call"]
@@ -23,6 +22,3 @@ def functional_call(
     """`torch.func.functional_call`; warns."""
     warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
     return call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
-
-
-explain(__name__)

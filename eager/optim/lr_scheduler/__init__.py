@@ -1,6 +1,5 @@
 """Schedules of the learning rate. As `torch.optim.lr_scheduler`."""
 
-from eager.core.missing import explain
 from eager.optim.lr_scheduler.base import LRScheduler
 from eager.optim.lr_scheduler.composed import ChainedScheduler, SequentialLR
 from eager.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
@@ -26,4 +25,3 @@ __all__ = [
     "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
     "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip
-explain(__name__)

@@ -1,6 +1,5 @@
 """Datasets, samplers, and the loader that makes batches of them. As `torch.utils.data`."""
 
-from eager.core.missing import explain
 from eager.utils.data import distributed
 from eager.utils.data.bar import progress
 from eager.utils.data.collate import default_collate, default_convert
@@ -35,4 +34,3 @@ __all__ = [
     "SubsetRandomSampler", "TableDataset", "TensorDataset", "TokenDataset", "WeightedRandomSampler", "default_collate",
     "default_convert", "distributed", "get_worker_info", "progress", "random_split",
 ]  # fmt: skip
-explain(__name__)

@@ -12,7 +12,6 @@ from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
 from eager.core.devices import accelerator
-from eager.core.missing import explain
 from eager.core.runtime import devices
 from eager.core.shown import ShownObject
 from eager.rng.generator import Generator
@@ -252,6 +251,3 @@ def _check_iterable(shuffle: bool | None, sampler: Any, batch_sampler: Any) -> N
     for name, value in (("shuffle", shuffle or None), ("sampler", sampler), ("batch_sampler", batch_sampler)):
         if value is not None:
             raise ValueError(ITERABLE_TAKES_NO.format(name=name, value=value))
-
-
-explain(__name__)

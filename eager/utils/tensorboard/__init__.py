@@ -1,7 +1,5 @@
 """A log that TensorBoard shows: scalars, histograms, images, texts, graphs. As `torch.utils.tensorboard`."""
 
-from eager.core.missing import explain
 from eager.utils.tensorboard.writer import FileWriter, SummaryWriter
 
 __all__ = ["FileWriter", "SummaryWriter"]
-explain(__name__)

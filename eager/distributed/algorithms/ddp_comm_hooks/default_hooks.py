@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.core import dtypes
-from eager.core.missing import explain
 from eager.nn.parallel.reducer import GradBucket
 from eager.processes.collectives import all_reduce
 from eager.processes.futures import Future
@@ -67,6 +66,3 @@ def fp16_compress_wrapper(hook: Hook) -> Hook:
 def bf16_compress_wrapper(hook: Hook) -> Hook:
     """`hook` on gradients as bfloat16."""
     return _compressing(dtypes.bfloat16, hook)
-
-
-explain(__name__)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-from eager.core.missing import explain
 from eager.core.placed import implicit_replication as _allowed
 from eager.distributed.tensor.experimental._attention import context_parallel
 from eager.distributed.tensor.experimental.local_map import local_map
+from graphc.scoped import variable
 
 __all__ = ["context_parallel", "implicit_replication", "local_map"]
-explain(__name__)
 
 
-@contextmanager
-def implicit_replication() -> Iterator[None]:
+def implicit_replication() -> AbstractContextManager[None]:
     """A context in which plain tensors that meet DTensors count as replicated."""
-    token = _allowed.set(True)
-    try:
-        yield
-    finally:
-        _allowed.reset(token)
+    return variable(_allowed, True)

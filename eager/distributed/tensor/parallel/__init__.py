@@ -17,7 +17,6 @@ from fnmatch import fnmatch
 from typing import Any, final
 
 from eager.core.interpreter import current_interpreter
-from eager.core.missing import explain
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
 from eager.distributed.tensor.dtensor import DTensor, available, distributed, is_distributed
@@ -31,7 +30,6 @@ __all__ = [
     "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput",
     "RowwiseParallel", "SequenceParallel", "loss_parallel", "parallelize_module",
 ]  # fmt: skip
-explain(__name__)
 
 # what is split, by the class of the module: the dim of each parameter, None for whole
 _COLUMNS: dict[type[Module], dict[str, int | None]] = {Linear: {"weight": 0, "bias": 0}, Embedding: {"weight": 1}}

@@ -1,10 +1,13 @@
-"""A context in which something is another thing."""
+"""Contexts in which something has another value; at their end, also after errors, it has the one from before."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -16,3 +19,13 @@ def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
         yield
     finally:
         setattr(owner, name, before)
+
+
+@contextmanager
+def variable(known: ContextVar[T], value: T) -> Iterator[None]:
+    """`known`, in this thread or task, is `value`."""
+    token = known.set(value)
+    try:
+        yield
+    finally:
+        known.reset(token)
