@@ -83,6 +83,11 @@ def _reversal():
     return torch.flip(torch.eye(N, dtype=D), [0])
 
 
+def _blocks_of(size):
+    k = torch.arange(N) // size
+    return k[:, None] == k
+
+
 _IMAGE = (2, 8, 12, 12)
 # (as written, by hand, shapes, whether the gradient is as cheap)
 PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Sequence[tuple[int, ...]], bool]] = {
@@ -132,6 +137,21 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Sequence[tuple
         lambda A, B: torch.where(torch.arange(N)[:, None] % 3 != torch.arange(N), A @ B, 0.0)[:8, :8],
         lambda A, B: torch.where(torch.arange(8)[:, None] % 3 != torch.arange(8), A[:8] @ B[:, :8], 0.0),
         (M, M), True,
+    ),
+    "blocks that a mask leaves": (
+        lambda A, B, x: torch.where(_blocks_of(N // 4), A @ B, 0.0) @ x,
+        lambda A, B, x: torch.einsum(
+            "qin,qn->qi", A.view(4, -1, N), torch.einsum("nqk,qk->qn", B.view(N, 4, -1), x.view(4, -1))).reshape(N),
+        (M, M, V), False,
+    ),
+    "blocks by a product with a mask": (
+        lambda A, x: (A * _blocks_of(N // 2).to(D)) @ x,
+        lambda A, x: torch.cat([A[:48, :48] @ x[:48], A[48:, 48:] @ x[48:]]),
+        (M, V), True,
+    ),
+    "all products but those with itself": (
+        lambda Z: (Z @ Z.T).masked_fill(torch.eye(N).bool(), 0.0).sum(1),
+        lambda Z: Z @ Z.sum(0) - (Z * Z).sum(1), ((N, 16),), True,
     ),
     "relu of a part": (
         lambda A, B: torch.relu(F.pad(A[:8] @ B, (0, 0, 0, N - 8))) @ B,
@@ -218,3 +238,13 @@ def test_gradients(name: str) -> None:
     optimized = graphc.optimize(graphs[0])
     assert cost(optimized) <= (GOAL if is_as_cheap else 2.5) * cost(graphs[1]) + 6 * N
     assert agree(optimized, graphs[0], given)
+
+
+def test_masks_hide_what_is_infinite() -> None:
+    """A sum of all that a mask leaves is no difference, where what it hides may be no number."""
+    x = torch.rand(N, 4, dtype=D)
+
+    def entropy(x):
+        return torch.where(torch.eye(N).bool(), 0.0, torch.log((x[:, None] - x).abs().sum(-1))).sum(1)
+
+    assert torch.isfinite(graphc.compile(entropy)(x)).all()
