@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -81,6 +82,10 @@ def _blocks_by_hand(A, C, E, b):
 
 def _reversal():
     return torch.flip(torch.eye(N, dtype=D), [0])
+
+
+def _classes(x):
+    return (1000 * x.abs()).long() % N
 
 
 def _blocks_of(size):
@@ -200,6 +205,14 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Sequence[tuple
     "outer products of what is centered": (
         lambda X: sum(torch.outer(x - X.mean(0), x - X.mean(0)) for x in X) / len(X),
         lambda X: (X - X.mean(0)).T @ (X - X.mean(0)) / len(X), ((30, N),), True,
+    ),
+    "cross entropy by one hot": (
+        lambda A, x: -(F.one_hot(_classes(x), N).double() * torch.log_softmax(A @ A, 1)).sum(1).mean(),
+        lambda A, x: -torch.log_softmax(A @ A, 1).gather(1, _classes(x)[:, None]).mean(), (M, V), True,
+    ),
+    "running second moments": (
+        lambda X: functools.reduce(lambda C, x: 0.9 * C + 0.1 * torch.outer(x, x), X, torch.zeros(N, N, dtype=D)),
+        lambda X: X.T @ (0.1 * 0.9 ** torch.arange(23.0, -1, -1, dtype=D)[:, None] * X), ((24, N),), True,
     ),
     "products of columns": (
         lambda A, X: torch.stack([A @ X[:, k] for k in range(12)], 1), lambda A, X: A @ X, (M, (N, 12)), True,
