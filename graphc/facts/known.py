@@ -138,11 +138,11 @@ class Facts:
         return None if id in atoms else self._form_of(id, found, atoms)
 
     def outer_form(self, id: int) -> Form | None:
-        """A node as a form of what is smaller than it is, and of numbers."""
+        """A node as a form of what is smaller than it is, in its own shape, and of numbers."""
         nodes, found, stack = self._nodes, set[int](), [id]
         while stack:
             k = stack.pop()
-            large = nodes[k].size >= nodes[id].size or not nodes[k].inputs
+            large = nodes[k].size >= nodes[id].size or not nodes[k].inputs or nodes[k].op.view
             if k not in found and large and len(found) <= MOST_NODES and is_lifted(nodes[k], nodes):
                 found.add(k)
                 stack += nodes[k].inputs

@@ -2,7 +2,8 @@
 
 XLA folds a transpose into the product; but for a vector it would copy the matrix, and beside one that is narrow, a
 large matrix is read several times as fast on the left if it is summed over its columns, and on the right if over its
-rows: A^T B had better be (B^T A)^T, and B^T A^T (A B)^T.
+rows: A^T B had better be (B^T A)^T, and B^T A^T (A B)^T. Of many matrices that lie between each other, times a vector
+each, XLA would lay out all anew: one loop multiplies and adds up.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from graphc.ops.linalg import split_equation
 # measured on one core: columns of a matrix, at most, for which the transposed product is the faster one; how often they
 # go into the rows of the other, if that is summed over its rows; and the elements that it has, if over its columns
 NARROW, WIDE, LARGE = 64, 4, 2**16
+LONG = 64  # products that are added up for an element, at least, for which a loop is the faster one
 _MATMUL, _ADDMM, _PERMUTE, _EINSUM = OPS["matmul"], OPS["addmm"], OPS["permute"], OPS["einsum"]
 
 
@@ -49,7 +51,9 @@ def product(node: Node, nodes: Mapping[int, Node], names: Mapping[int, str], use
     a, b = (_read(nodes[id], letters, nodes, names) for id, letters in ((first, left), (second, right)))
     if inner is node and inner.op is not _EINSUM and (a.name, b.name) == (names[first], names[second]):
         return None  # as JAX's own
-    text = _written(a, b, out[::-1] if turned else out)
+    out = out[::-1] if turned else out
+    few, many = sorted((a, b), key=lambda x: len(x.letters))
+    text = _written(a, b, out) or _looped(few, many, out)
     return f"jnp.add({text}, {names[bias[0]]})" if bias and text else text
 
 
@@ -101,6 +105,24 @@ def _written(a: _Operand, b: _Operand, out: str) -> str | None:
             dims = (*range(len(right), len(out)), *range(len(right)))
             return f"lax.transpose(lax.optimization_barrier({_dot(b, a, k)}), {dims})"
     return _dot(a, b, k)
+
+
+def _looped(vectors: _Operand, matrices: _Operand, out: str) -> str | None:
+    """The products of matrices that lie between each other with a vector each; None for other ones."""
+    letters, own = matrices.letters, vectors.letters
+    if len(letters) != 3 or len({*letters}) < 3 or len(own) != 2 or letters[1] not in own or letters[1] not in out:
+        return None
+    (k,) = {*own} - {letters[1]}
+    if k not in letters or {*out} != {*letters} - {k} or not all(type(n) is int for n in matrices.shape):
+        return None
+    axis = letters.index(k)
+    if matrices.shape[axis] < LONG or math.prod(matrices.shape) < LARGE:
+        return None
+    dims = [letters.index(letter) for letter in own]
+    given = vectors.name if dims == sorted(dims) else f"lax.transpose({vectors.name}, (1, 0))"
+    spread = f"lax.broadcast_in_dim({given}, {matrices.shape}, {tuple(sorted(dims))})"
+    found = f"lax.reduce_sum(lax.mul({matrices.name}, {spread}), ({axis},))"
+    return found if letters.replace(k, "") == out else f"lax.transpose({found}, (1, 0))"
 
 
 def _dot(a: _Operand, b: _Operand, k: str) -> str:

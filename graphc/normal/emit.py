@@ -40,7 +40,7 @@ def emit(builder: Builder, form: Form, atoms: Mapping[int, Symbol], dtype: Any, 
     return laid(F, pieces, form.shape, dtype)
 
 
-class _Digits(NamedTuple):
+class Digits(NamedTuple):
     """A place as a number with digits: its labels, the first one first, their sizes and strides; those reversed."""
 
     labels: tuple[int, ...]
@@ -64,11 +64,12 @@ class _Digits(NamedTuple):
         return self.sizes[0] * math.prod(self.radices) if self.sizes else 1
 
 
-def _digits(place: Index, sizes: Sequence[int]) -> _Digits:
+def digits(place: Index, sizes: Sequence[int]) -> Digits:
+    """The digits of a place. Raises Unsolved for what is none, as where windows overlap."""
     turned = frozenset([k for k, stride in place.steps if stride < 0])
     place = place.at({k: label(k, -1) + (sizes[k] - 1) for k in turned})
     strides = tuple([stride for _, stride in place.steps])
-    found = _Digits(place.labels, tuple([sizes[k] for k in place.labels]), strides, place.offset, turned)
+    found = Digits(place.labels, tuple([sizes[k] for k in place.labels]), strides, place.offset, turned)
     for s, t, n in zip(strides, strides[1:], found.sizes[1:], strict=False):
         if s % t or s // t < n:
             raise Unsolved
@@ -138,7 +139,7 @@ class _Writer:
     def _view(self, array: Symbol, factor: Factor) -> Labelled:
         """A factor with an axis for each of its labels."""
         F = self._F
-        axes = [_digits(place, self._sizes) for place in factor.places]
+        axes = [digits(place, self._sizes) for place in factor.places]
         for d, n in zip(axes, array.shape, strict=True):
             if d.offset + (d.room - 1) * d.step >= n:
                 raise Unsolved
@@ -226,10 +227,10 @@ class _Writer:
         """The result with its elements in their order, and where they are to lie."""
         F = self._F
         groups = _groups(self._term.places)
-        axes: list[_Digits] = []
+        axes: list[Digits] = []
         for group in groups:
             place = flat([self._term.places[k] for k in group], [shape[k] for k in group])
-            axes.append(_digits(place, self._sizes))
+            axes.append(digits(place, self._sizes))
         order = [k for d in axes for k in d.labels]
         array = self._spread(result, order)
         sizes = tuple([self._sizes[k] for k in order])

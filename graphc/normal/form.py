@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, final
@@ -54,6 +55,8 @@ class Form(NamedTuple):
 
 
 MOST_DIAGONALS = 3  # of a constant matrix, that a form has as terms
+MOST_PIECES = 8  # of an axis of a constant, within which nothing changes
+LEAST_PIECE = 4  # places along an axis, on average
 
 
 def atom(k: int, shape: Sequence[int]) -> Form:
@@ -132,7 +135,8 @@ class Algebra:
     Unsolved = Unsolved
 
     def constant(self, value: np.ndarray) -> Form:
-        """An array of one number; or a matrix of which that is so but for few diagonals, each of one number."""
+        """An array of one number; or of which that is so but for few boxes, or of a matrix few diagonals, each of one
+        number."""
         if value.dtype.kind not in "iufc":
             raise Unsolved
         common = value.flat[0 if value.ndim != 2 else -value.shape[1]] if value.size else value.dtype.type(0)
@@ -143,14 +147,37 @@ class Algebra:
                 raise Unsolved  # to add -0 is not to add +0
             return form
         if value.ndim != 2 or np.count_nonzero(others) > MOST_DIAGONALS * min(value.shape):
-            raise Unsolved
+            return self._boxes(value)
         rows, columns = np.nonzero(others)
         terms = list(form.terms)
         for offset in np.unique(columns - rows).tolist():
             line = np.diagonal(value, offset)
             if len(terms) > MOST_DIAGONALS or not (line == line[0]).all():
-                raise Unsolved
+                return self._boxes(value)
             terms += diagonal(_difference(_exact(line[0]), _exact(common)), value.shape, offset).terms
+        return collected(value.shape, terms)
+
+    def _boxes(self, value: np.ndarray) -> Form:
+        """An array that is cut along its axes into few boxes of one number each, as a mask of blocks is."""
+        if value.dtype.kind == "f" and np.signbit(value[value == 0]).any():
+            raise Unsolved  # to add -0 is not to add +0
+        pieces: list[list[tuple[int, int]]] = []
+        for axis, n in enumerate(value.shape):
+            rows = np.moveaxis(value, axis, 0).reshape(n, -1)
+            (cuts,) = np.nonzero((rows[1:] != rows[:-1]).any(1))
+            if len(cuts) >= MOST_PIECES or LEAST_PIECE * (len(cuts) + 1) > n > 1:
+                raise Unsolved
+            pieces.append([*itertools.pairwise([0, *(cuts + 1).tolist(), n])])
+        boxes = [*itertools.product(*pieces)]
+        inside = [_exact(value[tuple([first for first, _ in box])]) for box in boxes]
+        common = 0 if 0 in inside else inside[-1]
+        terms = list(number(common, value.shape).terms)
+        for box, here in zip(boxes, inside, strict=True):
+            if here != common:
+                part = number(_difference(here, common), [after - first for first, after in box])
+                first = [k for k, _ in box]
+                there = self.put(part, value.shape, lambda *at, k=first: [*map(operator.add, at, k)])
+                terms += there.terms
         return collected(value.shape, terms)
 
     def zeros(self, shape: Sequence[int]) -> Form:

@@ -69,7 +69,7 @@ class Writer:
         form = self._forms.get(id)
         if form is None:
             return None
-        form = merged(form)
+        form = merged(form, self._bracket)
         return Form(form.shape, tuple([oriented(t) for t in form.terms]))
 
     def symbol(self, id: int) -> Symbol:
@@ -86,7 +86,8 @@ class Writer:
         names = set() if form is None else {f.atom for t in form.terms for f in t.factors}
         if form is not None and id not in names and len(form.terms) <= MOST_TERMS:
             for k in names:
-                self.symbol(k)
+                if k not in self._inside:
+                    self.symbol(k)
             builder.where, builder.scope = node.where, node.scope
             mark, made = builder.next_id, dict(self._memory.made)
             try:

@@ -9,7 +9,7 @@ left of them is solved at the end (graphc.passes.solves). Before that, inverses 
     of blocks on the diagonal: the inverses of the blocks
     [[A, 0], [C, D]]^-1 = [[A^-1, 0], [-D^-1 C A^-1, D^-1]]          log |[[A, 0], [C, D]]| = log |A| + log |D|
 
-Of a diagonal plus a product through few columns, see `low_rank`.
+Of a diagonal plus a product through few columns, see `low_rank`; of sums of Kronecker products, `kronecker_sums`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from graphc.ops.solving import singular_message
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.diagonals import Parts, diagonal_matrix
 from graphc.passes.kronecker import Kronecker, kronecker, product
+from graphc.passes.kronecker_sums import Spectrum, spectrum
 from graphc.passes.low_rank import LowRank, is_matrix
 from graphc.passes.matrices import is_one_matrix, node_of, operands, scaled, transposed
 from graphc.rewrite.rule import held_number
@@ -65,6 +66,7 @@ class _Writer:
         self._facts = Facts(self._builder.nodes)
         self._parts = Parts(self._builder, self._facts)
         self._inverses: dict[tuple[int, bool, str], Symbol] = {}
+        self._spectra: dict[int, Spectrum | None] = {}
         self._low_rank = LowRank(self._builder, self._facts, trusted)
         self._trusted = trusted
 
@@ -125,6 +127,12 @@ class _Writer:
         if not is_one_matrix(x) or not is_floating(x.dtype):
             return None
         return kronecker(self._facts.product(x.id), self._builder)
+
+    def _spectrum(self, x: Symbol) -> Spectrum | None:
+        if x.id not in self._spectra:
+            form = self._facts.outer_form(x.id) if is_floating(x.dtype) else None
+            self._spectra[x.id] = spectrum(form, self._builder, self._facts)
+        return self._spectra[x.id]
 
     def _blocks(self, x: Symbol) -> list[tuple[int, int]]:
         """The rows from, to of the blocks on the diagonal, outside of which all is zero."""
@@ -223,6 +231,10 @@ class _Writer:
             corner = self._corner(x)
             if corner is not None:
                 return self._of_corner(x, *corner, inverse)
+            whole = self._spectrum(x)
+            if whole is not None:
+                values = self._nonzero(whole.values, checked, asked)
+                return (whole.vectors * F.reciprocal(values)) @ swap_last(F, whole.vectors)
             thin = self._low_rank.of(x)
             if thin is not None:
                 known = is_matrix(thin[0]) or not checked or x.id in self._trusted
@@ -273,19 +285,26 @@ class _Writer:
                 n, sign = x.shape[0], F.sgn(number)
                 return _both(self._logs(matrix), (sign if n % 2 else F.square(sign), F.log(F.abs(number)) * float(n)))
             if min(self._facts.band(x.id)) <= 0:
-                d = self._parts.diagonal(x)
-                return F.prod(F.sgn(d), axis=(0,), keepdims=False), F.sum(F.log(F.abs(d)), axis=(0,), keepdims=False)
+                return self._logs_of(self._parts.diagonal(x))
             parts = self._kronecker(x)
             if parts is not None:
                 return self._logs_of_product(parts, x)
             blocks = self._triangle_of_blocks(x)
             if len(blocks) > 1:
                 return functools.reduce(_both, [self._logs(self._parts.block(x, b)) for b in blocks])
+            whole = self._spectrum(x)
+            if whole is not None:
+                return self._logs_of(whole.values)
             thin = self._low_rank.of(x)
             if thin is not None:
                 return self._low_rank.determinant(*thin, self._logs)
         found: Any = F.slogdet(x)  # of an op with two results
         return found
+
+    def _logs_of(self, d: Symbol) -> tuple[Symbol, Symbol]:
+        """Of the determinant that is the product of these numbers."""
+        F = self._builder.language
+        return F.prod(F.sgn(d), axis=(0,), keepdims=False), F.sum(F.log(F.abs(d)), axis=(0,), keepdims=False)
 
     def _logs_of_product(self, parts: Kronecker, x: Symbol) -> tuple[Symbol, Symbol]:
         F, n = self._builder.language, x.shape[0]

@@ -1,21 +1,29 @@
-"""Other ops as sums of products see them: quotients by smaller arrays, and convolutions whose kernels do not slide.
+"""Other ops as sums of products see them: quotients by smaller arrays, convolutions whose kernels do not slide, masks.
 
 (u v^T / s) B is u (v^T B) / s, with 1 / s as an atom; two convolutions by one pixel are one, by the product of their
-kernels. What no region has written anew is as it was afterwards: quotients round otherwise, and convolutions have
-kernels of their own.
+kernels. `where(mask, x, 0)` is a product with a constant of blocks, or of ones but for a diagonal. What no region has
+written anew is as it was afterwards: quotients round otherwise, and convolutions have kernels of their own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from string import ascii_letters
+from typing import final
 
+import numpy as np
+
+from graphc.facts.held import MOST, Held
 from graphc.ir import INPUT, Builder, Graph, Node, Symbol
+from graphc.normal.affine import Unsolved
+from graphc.normal.form import Algebra, Form
 from graphc.ops import OPS, Trait
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import is_floating, is_inexact
 from graphc.ops.labels import words
+from graphc.passes.fold import LARGEST
 
-_DIV, _MUL = OPS["div"], OPS["mul"]
+_DIV, _MUL, _WHERE = OPS["div"], OPS["mul"], OPS["where"]
 _SLIDING = Trait.CONTRACTS | Trait.PADS
 
 Nodes = Mapping[int, Node]
@@ -24,7 +32,12 @@ Spelled = Callable[[Builder], Symbol]
 
 def multilinear(graph: Graph) -> Graph:
     """`graph` with such ops as products, which have their ids."""
-    found = {id: way for id, node in graph.nodes.items() if (way := _quotient(node, graph) or _product(node, graph))}
+    masks = _Masks(graph)
+    found = {
+        id: way
+        for id, node in graph.nodes.items()
+        if (way := _quotient(node, graph) or _product(node, graph) or masks.spelled(node))
+    }
     if not found:
         return graph
     builder = Builder()
@@ -49,7 +62,7 @@ def as_before(graph: Graph, spelled: Graph, before: Graph) -> Graph:
         if old is not None and old is not spelled.nodes[id] and old.op is not spelled.nodes[id].op:
             operands: dict[int, int] = {}
             if _matched(spelled.nodes[id], node, old.inputs, spelled.nodes, graph.nodes, operands):
-                nodes[id] = old.on(tuple([operands[i] for i in old.inputs]))
+                nodes[id] = old.on(tuple([operands.get(i, i) for i in old.inputs]))
     return graph.replace(nodes, graph.result)
 
 
@@ -80,6 +93,73 @@ def _quotient(node: Node, graph: Graph) -> Spelled | None:
 
 def _has_numbers(node: Node) -> bool:
     return all(type(n) is int for n in node.shape)
+
+
+@final
+class _Masks:
+    """What masks leave of arrays that no input changes, and such arrays themselves, as constants that forms know."""
+
+    def __init__(self, graph: Graph):
+        self._graph = graph
+        self._nodes = graph.nodes
+        self._users: dict[int, list[int]] = {}  # once they are asked for
+        self._held = Held(graph.nodes)
+        self._finite: dict[int, bool] = {}
+
+    def spelled(self, node: Node) -> Spelled | None:
+        """How a node is written as a constant, or as a product with one."""
+        if node.op.several or not is_floating(node.dtype) or not _has_numbers(node) or not LARGEST < node.size <= MOST:
+            return None
+        if node.op is not _WHERE:
+            made = bool(node.inputs) and not node.op.view and self._held.is_held(node.id)
+            value = self._held.value(node.id) if made and self._is_read(node.id) else None
+            return None if value is None or _form(value) is None else lambda b: b.constant(value)
+        mask, *ways = node.inputs
+        empty = [self._is_zero(i) for i in ways]
+        x = self._nodes[ways[empty[0]]]
+        if sum(empty) != 1 or self._nodes[mask].shape != node.shape or x.results != node.results:
+            return None
+        chosen = self._held.value(mask)
+        if chosen is None:
+            return None
+        value = (~chosen if empty[0] else chosen).astype(node.dtype)
+        form = _form(value)
+        # what masks hide of x is taken away from all of it
+        if form is None or (_overlaps(form) and not self._is_finite(x.id)):
+            return None
+        return lambda b: b.symbol(x.id) * b.constant(value)
+
+    def _is_read(self, id: int) -> bool:
+        """Whether what depends on inputs reads a node."""
+        self._users = self._users or self._graph.users()
+        return any(not self._held.is_held(k) for k in self._users.get(id, ()))
+
+    def _is_zero(self, id: int) -> bool:
+        value = self._held.value(id)
+        return value is not None and not value.any() and not np.signbit(value).any()
+
+    def _is_finite(self, id: int) -> bool:
+        """Whether a node is finite where inputs are, but for overflow."""
+        if id not in self._finite:
+            node = self._nodes[id]
+            op = node.op
+            plain = not node.inputs or op.lifting is not None or op is _WHERE or bool(op.traits & Trait.IDENTITY)
+            bounded = op.image is not None and not callable(op.image) and all(map(math.isfinite, op.image))
+            self._finite[id] = (plain or bounded) and all(map(self._is_finite, node.inputs))
+        return self._finite[id]
+
+
+def _form(value: np.ndarray) -> Form | None:
+    """The form of a constant that has one number in most places, and others in boxes or on diagonals."""
+    try:
+        return Algebra().constant(value)
+    except Unsolved:
+        return None
+
+
+def _overlaps(form: Form) -> bool:
+    """Whether what one term has put somewhere another takes away."""
+    return len(form.terms) > 1 and any(t.coefficient < 0 for t in form.terms)
 
 
 def _product(node: Node, graph: Graph) -> Spelled | None:

@@ -71,3 +71,16 @@ def test_products_of_small_matrices_are_computed_as_they_are_written():
     assert "barrier" not in graphc.lower(graphc.trace(lambda x, w: x @ w.T, x, w)).source
     w = torch.zeros(1024, 64)
     assert "barrier(lax.dot_general(w, x," in graphc.lower(graphc.trace(lambda x, w: x @ w.T, x, w)).source
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("matrices", ["abc", "cba"])
+@pytest.mark.parametrize("vectors", ["bc", "cb"])
+def test_matrices_between_each_other_times_a_vector_each_are_one_loop(matrices: str, vectors: str, turned: bool):
+    equation, size = f"{vectors},{matrices}->{'ba' if turned else 'ab'}", {"a": 256, "b": 4, "c": 80}
+    x, y = (torch.randn(*[size[k] for k in term], dtype=torch.float64) for term in (vectors, matrices))
+    program = graphc.lower(graphc.trace(lambda x, y: torch.einsum(equation, x, y), x, y))
+    assert "lax.reduce_sum(lax.mul(y, " in program.source
+    np.testing.assert_allclose(
+        np.asarray(program(x, y)), np.einsum(equation, x.numpy(), y.numpy()), rtol=1e-9, atol=1e-9
+    )

@@ -10,7 +10,7 @@ from graphc.normal.factor import factored
 from graphc.normal.form import Algebra, Form, atom
 from graphc.normal.merge import merged
 from tests.normal import rings
-from tests.normal.test_forms import bracketed
+from tests.normal.test_forms import named
 
 N = Algebra()
 SIZE = 6
@@ -45,7 +45,7 @@ def check_sums(seeds: range) -> int:
         rng = np.random.default_rng(seed)
         values = {k: rings.integers(rng, shape) for k, shape in SQUARES.items()}
         expected = rings.value(form, values)
-        np.testing.assert_array_equal(bracketed(form, values), expected, err_msg=f"seed {seed}: {form}")
+        np.testing.assert_array_equal(named(factored, form, values), expected, err_msg=f"seed {seed}: {form}")
         changed += factored(form, lambda inner: -2) != form
     return changed
 
@@ -57,6 +57,10 @@ def test_sums_of_chains_with_common_factors():
 @pytest.mark.deep
 def test_many_sums_of_chains():
     assert check_sums(range(60, 2000)) > 600
+
+
+def _nameless(inner: Form) -> int:
+    raise AssertionError(inner)
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
@@ -79,7 +83,7 @@ def test_terms_in_equal_steps_are_one(together: bool, backwards: bool, step: int
     total = N.add(*rows) if together else N.join(*[
         N.put(r, (count, 3), lambda j, t=t: (j * 0 + t, j)) for t, r in enumerate(rows)
     ])  # fmt: skip
-    found = merged(total)
+    found = merged(total, _nameless)
     assert len(found.terms) == (1 if count > 2 else 2)
     np.testing.assert_array_equal(rings.value(found, values), rings.value(total, values))
 
@@ -87,4 +91,22 @@ def test_terms_in_equal_steps_are_one(together: bool, backwards: bool, step: int
 def test_terms_in_unequal_steps_stay():
     x = atom(0, (9, 2))
     rows = [N.take(x, (2,), lambda j, t=t: (j * 0 + t, j)) for t in (0, 1, 3, 7)]
-    assert len(merged(N.add(*rows)).terms) == 4
+    assert len(merged(N.add(*rows), _nameless).terms) == 4
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_scaled_terms_in_equal_steps_are_one_with_a_vector(overlap: bool):
+    """Windows that overlap stay: no product slides."""
+    values = {0: rings.integers(np.random.default_rng(0), (12,))}
+    x = atom(0, (12,))
+    parts = [N.scale(N.take(x, (3,), lambda j, t=t: (j + t * (1 if overlap else 3),)), 2 + t % 3) for t in range(4)]
+    total, vectors = N.add(*parts), list[Form]()
+
+    def name(vector: Form) -> int:
+        vectors.append(vector)
+        return -1 - len(vectors)
+
+    found = merged(total, name)
+    assert len(found.terms) == (4 if overlap else 1)
+    known = values | {-2 - k: rings.value(vector, {}) for k, vector in enumerate(vectors)}
+    np.testing.assert_array_equal(rings.value(found, known), rings.value(total, values))

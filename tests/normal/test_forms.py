@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -229,15 +229,17 @@ def _step(rng: np.random.Generator, F, x: Symbol, known: list[Symbol]) -> Symbol
     return steps[rng.integers(len(steps))]()
 
 
-def bracketed(form: Form, values: Mapping[int, np.ndarray]) -> np.ndarray:
-    """The value of a form with common factors before brackets."""
+def named(
+    rewritten: Callable[[Form, Callable[[Form], int]], Form], form: Form, values: Mapping[int, np.ndarray]
+) -> np.ndarray:
+    """The value of a form that is rewritten with atoms for other forms, which `rewritten` gives a name."""
     inside: dict[int, Form] = {}
 
     def name(inner: Form) -> int:
         inside[-2 - len(inside)] = inner
         return -1 - len(inside)
 
-    found = factored(form, name)
+    found = rewritten(form, name)
     known = dict(values)
     for number, inner in inside.items():
         known[number] = rings.value(inner, known)
@@ -255,7 +257,7 @@ def check_programs(seeds: range) -> tuple[int, int]:
         for id, form in forms(graph).items():
             np.testing.assert_array_equal(rings.value(form, values), values[id], err_msg=f"seed {seed}, v{id}\n{graph}")
             same_when_written(form, values, f"seed {seed}, v{id}\n{graph}")
-            for found in (rings.value(merged(form), values), bracketed(form, values)):
+            for found in (named(merged, form, values), named(factored, form, values)):
                 np.testing.assert_array_equal(found, values[id], err_msg=f"seed {seed}, v{id}\n{graph}")
         atoms = {f.atom for t in forms(graph)[graph.outputs[0]].terms for f in t.factors}
         whole += atoms <= set(graph.inputs)

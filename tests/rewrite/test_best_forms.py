@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -83,6 +84,15 @@ def _reversal():
     return torch.flip(torch.eye(N, dtype=D), [0])
 
 
+def _classes(x):
+    return (1000 * x.abs()).long() % N
+
+
+def _blocks_of(size):
+    k = torch.arange(N) // size
+    return k[:, None] == k
+
+
 _IMAGE = (2, 8, 12, 12)
 # (as written, by hand, shapes, whether the gradient is as cheap)
 PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Sequence[tuple[int, ...]], bool]] = {
@@ -133,6 +143,21 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Sequence[tuple
         lambda A, B: torch.where(torch.arange(8)[:, None] % 3 != torch.arange(8), A[:8] @ B[:, :8], 0.0),
         (M, M), True,
     ),
+    "blocks that a mask leaves": (
+        lambda A, B, x: torch.where(_blocks_of(N // 4), A @ B, 0.0) @ x,
+        lambda A, B, x: torch.einsum(
+            "qin,qn->qi", A.view(4, -1, N), torch.einsum("nqk,qk->qn", B.view(N, 4, -1), x.view(4, -1))).reshape(N),
+        (M, M, V), False,
+    ),
+    "blocks by a product with a mask": (
+        lambda A, x: (A * _blocks_of(N // 2).to(D)) @ x,
+        lambda A, x: torch.cat([A[:48, :48] @ x[:48], A[48:, 48:] @ x[48:]]),
+        (M, V), True,
+    ),
+    "all products but those with itself": (
+        lambda Z: (Z @ Z.T).masked_fill(torch.eye(N).bool(), 0.0).sum(1),
+        lambda Z: Z @ Z.sum(0) - (Z * Z).sum(1), ((N, 16),), True,
+    ),
     "relu of a part": (
         lambda A, B: torch.relu(F.pad(A[:8] @ B, (0, 0, 0, N - 8))) @ B,
         lambda A, B: F.pad(torch.relu(A[:8] @ B) @ B, (0, 0, 0, N - 8)), (M, M), True,
@@ -181,6 +206,14 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Sequence[tuple
         lambda X: sum(torch.outer(x - X.mean(0), x - X.mean(0)) for x in X) / len(X),
         lambda X: (X - X.mean(0)).T @ (X - X.mean(0)) / len(X), ((30, N),), True,
     ),
+    "cross entropy by one hot": (
+        lambda A, x: -(F.one_hot(_classes(x), N).double() * torch.log_softmax(A @ A, 1)).sum(1).mean(),
+        lambda A, x: -torch.log_softmax(A @ A, 1).gather(1, _classes(x)[:, None]).mean(), (M, V), True,
+    ),
+    "running second moments": (
+        lambda X: functools.reduce(lambda C, x: 0.9 * C + 0.1 * torch.outer(x, x), X, torch.zeros(N, N, dtype=D)),
+        lambda X: X.T @ (0.1 * 0.9 ** torch.arange(23.0, -1, -1, dtype=D)[:, None] * X), ((24, N),), True,
+    ),
     "products of columns": (
         lambda A, X: torch.stack([A @ X[:, k] for k in range(12)], 1), lambda A, X: A @ X, (M, (N, 12)), True,
     ),
@@ -218,3 +251,13 @@ def test_gradients(name: str) -> None:
     optimized = graphc.optimize(graphs[0])
     assert cost(optimized) <= (GOAL if is_as_cheap else 2.5) * cost(graphs[1]) + 6 * N
     assert agree(optimized, graphs[0], given)
+
+
+def test_masks_hide_what_is_infinite() -> None:
+    """A sum of all that a mask leaves is no difference, where what it hides may be no number."""
+    x = torch.rand(N, 4, dtype=D)
+
+    def entropy(x):
+        return torch.where(torch.eye(N).bool(), 0.0, torch.log((x[:, None] - x).abs().sum(-1))).sum(1)
+
+    assert torch.isfinite(graphc.compile(entropy)(x)).all()

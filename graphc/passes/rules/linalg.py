@@ -93,6 +93,20 @@ def _selects(i, c, w) -> bool:
     return column and counts is not None and len(w.shape) == 2 and np.array_equal(counts, np.arange(w.shape[0]))
 
 
+def _one_of_each(i, c, x, axis) -> bool:
+    """Whether a sum over rows is of one element of each, where `i == c` stands for a number in a column `i`."""
+    wide = len(x.shape) == 2 and x.shape == (i.shape[0], *c.shape[-1:])
+    return wide and 1 in axis and is_inexact(x.dtype) and _counts(i, c, x)
+
+
+def _one_each(F, i, c, x, axis, keepdims: bool):
+    ok = F.logical_and(i >= 0, i < x.shape[1])
+    found = F.where(ok, F.gather(x, F.where(ok, i, 0), axis=1), 0)
+    rest = tuple([k for k in axis if k != 1])
+    found = F.sum(found, axis=rest, keepdims=True) if rest else found
+    return found if keepdims else F.reshape(found, shape=() if rest else x.shape[:1])
+
+
 def _picks(c, by_columns: bool = False) -> Any:
     """Of a constant matrix with one 1 in each row, or each column, and else zeros, their places; else None."""
     held = held_array(c) if len(c.shape) == 2 and is_inexact(c.dtype) else None
@@ -148,6 +162,7 @@ def _scales(a, b, c, scaled) -> bool:
 
 
 _ONE_HOT = {"i": Ints((6, 1), 40), "c": Counted((40,)), "w": Floats((40, 5)), "t": FLOAT64}
+_ONE_EACH = {"i": Ints((6, 1), 40), "c": Counted((40,)), "x": Floats((6, 40)), "t": FLOAT64, "a": (1,), "k": False}
 _ONE_HOT_TURNED = {"i": Ints((6, 1), 40), "c": Counted((40,)), "g": Floats((6, 5)), "t": FLOAT64}
 
 RULES = (
@@ -262,6 +277,14 @@ RULES = (
       lambda F, i, c, w, t, u: F.cast(F.cast(i == c, dtype=u), dtype=t) @ w,
       lambda F, i, c, w, t, u: _selected(F, i, c, w), when=lambda i, c, w, t, u: t == w.dtype and _selects(i, c, w),
       example={**_ONE_HOT, "u": INT64}),
+    R("one_of_each_row_by_one_hot", REASSOCIATES,
+      lambda F, i, c, x, t, a, k: F.sum(F.cast(i == c, dtype=t) * x, axis=a, keepdims=k),
+      lambda F, i, c, x, t, a, k: _one_each(F, i, c, x, a, k),
+      when=lambda i, c, x, t, a, k: t == x.dtype and _one_of_each(i, c, x, a), example=_ONE_EACH),
+    R("one_of_each_row_by_one_hot_of_integers", REASSOCIATES,
+      lambda F, i, c, x, t, u, a, k: F.sum(F.cast(F.cast(i == c, dtype=u), dtype=t) * x, axis=a, keepdims=k),
+      lambda F, i, c, x, t, u, a, k: _one_each(F, i, c, x, a, k),
+      when=lambda i, c, x, t, u, a, k: t == x.dtype and _one_of_each(i, c, x, a), example={**_ONE_EACH, "u": INT64}),
     R("rows_by_one_hot_turned", REASSOCIATES,
       lambda F, i, c, g, t: F.permute(F.cast(i == c, dtype=t), dims=(1, 0)) @ g,
       lambda F, i, c, g, t: _put_back(F, i, c, g), when=lambda i, c, g, t: t == g.dtype and _counts(i, c, g),
