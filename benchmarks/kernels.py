@@ -50,8 +50,10 @@ def places(high: int, *shape: int) -> np.ndarray:
     return rng.integers(0, high, shape)
 
 
-def _conv(x: Any, w: Any) -> Any:
-    return lax.conv_general_dilated(x, w, (1, 1), ((1, 1), (1, 1)), dimension_numbers=("NCHW", "OIHW", "NCHW"))
+def _conv(x: Any, w: Any, padding: int = 1, groups: int = 1) -> Any:
+    around = ((padding, padding),) * 2
+    kinds = ("NCHW", "OIHW", "NCHW")
+    return lax.conv_general_dilated(x, w, (1, 1), around, dimension_numbers=kinds, feature_group_count=groups)
 
 
 def _max_pool(x: Any) -> Any:
@@ -78,6 +80,11 @@ def _attention(q: Any, k: Any, v: Any) -> Any:
 
 
 KERNELS = {
+    "depthwise": Kernel(
+        lambda t, x, w: t.nn.functional.conv2d(x, w, padding=3, groups=64),
+        lambda x, w: _conv(x, w, 3, 64),
+        (floats(8, 64, 28, 28), floats(64, 1, 7, 7)),
+    ),
     "conv2d": Kernel(
         lambda t, x, w: t.nn.functional.conv2d(x, w, padding=1), _conv, (floats(8, 16, 32, 32), floats(32, 16, 3, 3))
     ),

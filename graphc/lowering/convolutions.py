@@ -6,6 +6,7 @@ groups; what else there is becomes such convolutions here, or products: as XLA h
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +16,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from graphc.lowering import depthwise
 from graphc.lowering.taps import Borders, Sizes, around, cuts, last
 
 FEW = 32  # numbers that a window meets: a product with all of them takes less time than a convolution
-SHORT = 64  # the same of one channel in groups: their sum, one by one, takes less time than anything else
 APART = 16  # groups that are convolutions of their own: XLA takes a while to compile more of them
 
 
@@ -35,7 +36,7 @@ def conv(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups:
 
 
 def _slid(x: Any, w: Any, *window: Any) -> Any:
-    """The convolution, in a form that can be transposed."""
+    """The convolution of neither products nor patches."""
     if not x.size or not w.size:
         return _by_xla(x, w, *window)
     return _on_cpu(_way(w.shape, window[-1]), _by_xla)(x, w, *window)
@@ -43,10 +44,10 @@ def _slid(x: Any, w: Any, *window: Any) -> Any:
 
 def _way(shape: Sizes, groups: int) -> Callable[..., Any]:
     """How to convolve on the CPU with weights of `shape`."""
+    if depthwise.fits(shape, groups):
+        return depthwise.summed
     if len(shape) == 5:
         return _by_planes
-    if groups > 1 and math.prod(shape[1:]) <= SHORT:
-        return _summed
     return _by_groups if 1 < groups <= APART else _by_xla
 
 
@@ -54,10 +55,15 @@ def _on_cpu(way: Callable[..., Any], other: Callable[..., Any]) -> Callable[...,
     """`way(x, y, *params)` on the CPU, and the `other` one elsewhere."""
 
     def run(x: Any, y: Any, *params: Any) -> Any:
-        here, there = (lambda x, y, f=f: f(x, y, *params) for f in (way, other))
-        return lax.platform_dependent(x, y, cpu=here, default=there)
+        return lax.platform_dependent(x, y, cpu=_shared(way, params), default=_shared(other, params))
 
     return other if way is other else run
+
+
+@functools.cache
+def _shared(run: Callable[..., Any], params: tuple[Any, ...]) -> Callable[..., Any]:
+    """`run` with `params`: JAX traces it once for all layers that are alike."""
+    return jax.jit(lambda x, y: run(x, y, *params))
 
 
 def _by_xla(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
@@ -71,21 +77,6 @@ def _by_xla(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, grou
         dimension_numbers=(f"N{letters}C", f"OI{letters}", f"N{letters}C"),
         feature_group_count=groups,
     )
-
-
-def _summed(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    """The sum over the taps, and over the few channels of a group: one loop over the pixels."""
-    exact = jnp.promote_types(x.dtype, jnp.float32) if x.dtype.itemsize == 2 else x.dtype
-    borders = _borders(padding)
-    padded = jnp.pad(x, around(borders)).astype(exact)
-    padded = padded.reshape(*padded.shape[:-1], groups, 1, w.shape[1])
-    weights = w.reshape(groups, -1, *w.shape[1:]).astype(exact)
-    total: Any = 0
-    taps = itertools.product(*map(range, w.shape[2:]))
-    for tap, cut in zip(taps, cuts(x.shape[1:-1], w.shape[2:], stride, borders, dilation), strict=True):
-        for k in range(w.shape[1]):
-            total = total + padded[:, *cut, ..., k] * weights[:, :, k, *tap]
-    return total.reshape(*total.shape[:-2], w.shape[0]).astype(x.dtype)
 
 
 def _by_groups(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
@@ -131,10 +122,21 @@ def conv_input(g: Any, w: Any, shape: Sizes, **window: Any) -> Any:
         return _whole_input(g, w, last(shape), **window)
     if window["groups"] == 1 and _is_product(w.shape[2:], window["stride"], window["padding"]):
         return lax.dot_general(g, _matrix(w), (((g.ndim - 1,), (0,)), ((), ())))
+    apart = g.size and w.size and depthwise.fits(w.shape, window["groups"])
+    way = depthwise.summed_input if apart else _transposed_input
+    return _on_cpu(way, _transposed_input)(g, w, last(shape), *_ordered(**window))
+
+
+def _transposed_input(g: Any, w: Any, shape: Sizes, *window: Any) -> Any:
     # conv is linear in x: XLA's form of its transpose is what JAX derives
-    given = jax.ShapeDtypeStruct(last(shape), g.dtype)
-    (dx,) = jax.linear_transpose(lambda x: _slid(x, w, *_ordered(**window)), given)(g)
+    run = _transposable(w.shape, window[-1])
+    (dx,) = jax.linear_transpose(lambda x: run(x, w, *window), jax.ShapeDtypeStruct(shape, g.dtype))(g)
     return dx
+
+
+def _transposable(shape: Sizes, groups: int) -> Callable[..., Any]:
+    """A convolution with weights of `shape` that JAX can transpose: no loop."""
+    return _by_xla if depthwise.fits(shape, groups) else _slid
 
 
 def conv_weight(g: Any, x: Any, shape: Sizes, **window: Any) -> Any:
@@ -146,12 +148,15 @@ def conv_weight(g: Any, x: Any, shape: Sizes, **window: Any) -> Any:
         if shape[0] <= shape[1]:
             return lax.dot_general(g, x, ((pixels, pixels), ((), ()))).reshape(shape)
         return lax.dot_general(x, g, ((pixels, pixels), ((), ()))).T.reshape(shape)
-    many = window["groups"] > APART and math.prod(shape[1:]) > SHORT
-    return _on_cpu(_whole_weight if many else _transposed_weight, _transposed_weight)(g, x, shape, *_ordered(**window))
+    way = _whole_weight if window["groups"] > APART else _transposed_weight
+    if g.size and x.size and depthwise.fits(shape, window["groups"]):
+        way = depthwise.summed_weight
+    return _on_cpu(way, _transposed_weight)(g, x, shape, *_ordered(**window))
 
 
 def _transposed_weight(g: Any, x: Any, shape: Sizes, *window: Any) -> Any:
-    (dw,) = jax.linear_transpose(lambda w: _slid(x, w, *window), jax.ShapeDtypeStruct(shape, g.dtype))(g)
+    run = _transposable(shape, window[-1])
+    (dw,) = jax.linear_transpose(lambda w: run(x, w, *window), jax.ShapeDtypeStruct(shape, g.dtype))(g)
     return dw
 
 
@@ -163,7 +168,7 @@ def copied(run: Callable[..., Any], avals: Sequence[Any], spatial: Sizes, params
     """Which operands `run`, one of the convolutions here, copies: their numbers, and the elements of each copy in turn.
 
     What XLA's convolutions want otherwise than graphs have it: kernels as (*kernel, C, O), and images of a gradient for
-    weights with their numbers last. And what `_summed` and `_by_planes` make of images: padded, and what taps meet.
+    weights with their numbers last. And what `depthwise` and `_by_planes` make of images: padded, and what taps meet.
     """
     first, second = (aval.size for aval in avals)
     kernel, groups = params["shape"] if run is conv_weight else avals[1].shape, params["groups"]
@@ -177,14 +182,16 @@ def copied(run: Callable[..., Any], avals: Sequence[Any], spatial: Sizes, params
     way, padding = _way(kernel, groups), params["padding"]
     if way is _by_xla or way is _by_groups:
         return [(0, first), (1, second)] if run is conv_weight else [(1, second)]
+    if way is depthwise.summed and run is conv_input:
+        reach = zip(params["shape"][2:], params["dilation"], kernel[2:], strict=True)
+        return [(0, avals[0].shape[0] * kernel[0] * math.prod(n + d * (k - 1) for n, d, k in reach)), (1, second)]
     if run is conv_input:
-        return [] if way is _summed else [(1, second)]
+        return [(1, second)]
     image = avals[run is conv_weight].size
     wider = [(n + 2 * p) / max(n, 1) for n, p in zip(spatial, padding, strict=True)]
-    if way is _summed:
+    if way is depthwise.summed:
         padded = round(image * math.prod(wider))
-        met = avals[0].shape[0] * math.prod(spatial) * kernel[1] * groups
-        return [(1, padded, math.prod(kernel[2:]) * met)] if run is conv_weight else [(0, padded)]
+        return [(1, padded)] if run is conv_weight else [(0, padded), (1, second)]
     padded, beside = round(image * wider[0]), image * kernel[2]
     return [(0, first), (1, padded, beside, beside)] if run is conv_weight else [(0, padded, beside), (1, second)]
 

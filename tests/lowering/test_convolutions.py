@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from graphc.lowering import convolutions
+from graphc.lowering import convolutions, depthwise
 from graphc.ops import OPS
 from tests.quick import OPTIONS
 
@@ -71,7 +71,7 @@ def test_the_same_as_in_numpy(name: str, dtype: str):
 
 def test_every_way_has_a_case():
     ways = {convolutions._way(drawn(name)[3].shape, CASES[name][1][0]).__name__ for name in CASES}
-    assert ways == {"_by_planes", "_summed", "_by_groups", "_by_xla"}
+    assert ways == {"_by_planes", "summed", "_by_groups", "_by_xla"}
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -84,3 +84,26 @@ def test_sums_of_halves_round_once(dtype: str):
     exact = convolutions.conv(x.astype("float32"), w.astype("float32"), (1,), (0,), (1,), 8)
     assert found.dtype == x.dtype
     np.testing.assert_array_equal(found, exact.astype(dtype))
+
+
+# sums of few numbers: blocks of parts of a row; of more: of several images
+@pytest.mark.parametrize(("name", "cached"), [("depthwise", 60), ("depthwise, in time", 200)])
+def test_blocks_of_any_size_give_the_same_gradients(name: str, cached: int, monkeypatch: pytest.MonkeyPatch):
+    rank, window, x, w = drawn(name, "float32")
+    y = OPS[f"conv{rank}d"].kernel(x, w, **window)
+    g = numbers(np.random.default_rng(1), y.shape, "float32")
+    dw = OPS[f"conv{rank}d_weight"].kernel(g, x, shape=w.shape, **window)
+    monkeypatch.setattr(depthwise, "CACHED", cached)
+    blocks = jax.jit(depthwise.summed_weight, static_argnums=(2, 3, 4, 5, 6), compiler_options=dict(OPTIONS))
+    found = blocks(np.moveaxis(g, 1, -1), np.moveaxis(x, 1, -1), w.shape, *window.values())
+    np.testing.assert_allclose(found, dw, 1e-3, 1e-3)
+
+
+def test_programs_of_depthwise_convolutions_do_not_grow_with_the_taps():
+    def size(kernel: int) -> int:
+        x, w = np.zeros((2, 16, 16, 8), np.float32), np.zeros((8, 1, kernel, kernel), np.float32)
+        window = {"stride": (1, 1), "padding": (kernel // 2,) * 2, "dilation": (1, 1), "groups": 8}
+        weight = functools.partial(convolutions.conv_weight, shape=w.shape, **window)
+        return len(jax.jit(weight).lower(x, x).as_text().splitlines())
+
+    assert size(11) == size(3)
