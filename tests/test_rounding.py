@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import eager as torch
+from compare.judging.simulated import simulated
 from tests import rounding, settings
 from tests.eager.snippet_files import every_snippet, output_of
 from tests.scenarios import harness, models, training  # noqa: F401  (programs)
@@ -91,7 +92,7 @@ def test_simulated_rounding_ends_with_its_context():
         return torch.autograd.grad(torch.exp(x * 1.1).sum(), x)[0].numpy()
 
     before = gradient()
-    with rounding.simulated(0):
+    with simulated(0):
         inside = gradient()
     assert (inside != before).any() and np.allclose(inside, before, rtol=1e-5)
     assert (gradient() == before).all()

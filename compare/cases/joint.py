@@ -135,6 +135,6 @@ def _pulled(
 
 
 def _copy(graph: Graph) -> Builder:
-    builder = Builder(graph.nodes)
+    builder = Builder(graph.nodes, whole=True)
     builder.inputs = list(graph.inputs)
     return builder

@@ -140,5 +140,5 @@ def spread(value: np.ndarray, exact: np.ndarray, before: np.ndarray | np.bool) -
 def stand_in(eager: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(exact, noise) of a value that no float64 run is known of: `eager` itself, and one ULP."""
     if is_inexact(eager.dtype):
-        return eager, np.abs(eager) * float(finfo(eager.dtype).eps)
+        return eager, np.where(np.isfinite(eager), np.abs(eager), 0) * float(finfo(eager.dtype).eps)
     return eager, np.zeros(eager.shape, bool)

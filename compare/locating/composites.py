@@ -1,4 +1,4 @@
-"""Ops that eager computes at once, and graphs by their definition: no node of the graph shows where eager is wrong."""
+"""Ops that eager computes at once, and that graphs never hold: no node of the graph shows where eager is wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graphc.ops.aval import aval_of
 
 def in_composites() -> Culprit | None:
     """The first such op of which eager's form, on its own samples, contradicts the definition, or somebody its rule."""
-    found = (_judged(op, op.kernel, *op.vjp.values()) for op in OPS.values() if op.definition is not None)
+    found = (_judged(op, op.kernel, *op.vjp.values()) for op in OPS.values() if not op.whole)
     return next(filter(None, found), None)
 
 

@@ -20,6 +20,7 @@ from compare.locating.passes import ill_typed, in_passes
 from graphc.ir import Graph
 from graphc.lowering import Executable, HostExecutable, unsuitable
 from graphc.ops.aval import aval_of, results_of, type_of, types_text
+from graphc.ops.dtypes import is_inexact
 
 TO_NUMPY = "lowering to NumPy"
 
@@ -34,7 +35,10 @@ def in_lowering(case: Case) -> Culprit | None:
     except Exception:  # in a pass, or on NumPy, where XLA gives a value or another error
         return in_passes(case, "")
     if case not in _known:  # the same for all that is wrong in a case
-        _known[case] = ill_typed(case) or first_unfaithful(graph, values)
+        programs: dict[Any, Executable] = {}
+        _known[case] = (
+            ill_typed(case) or first_unfaithful(graph, values, programs) or _losing_signs(graph, values, programs)
+        )
     return _known[case]
 
 
@@ -59,10 +63,9 @@ def in_host(case: Case) -> Culprit | None:
 _known: weakref.WeakKeyDictionary[Case, Culprit | None] = weakref.WeakKeyDictionary()
 
 
-def first_unfaithful(graph: Graph, values: Mapping[int, np.ndarray]) -> Culprit | None:
+def first_unfaithful(graph: Graph, values: Mapping[int, np.ndarray], programs: dict[Any, Executable]) -> Culprit | None:
     """The first node whose lowering gives something else than its kernel; control flow after what it runs."""
     arrays = [values[i] for i in graph.inputs]
-    programs: dict[Any, Executable] = {}
     for step in executed(graph, arrays, wholes=True):
         given = dict(zip(step.node.inputs, step.operands, strict=True))
         try:
@@ -71,6 +74,23 @@ def first_unfaithful(graph: Graph, values: Mapping[int, np.ndarray]) -> Culprit 
             part, evidence = "lowering", f"raises {type(error).__name__}: {first_line(error)}"
         if part:
             return blame(part, step.node, evidence, given)
+    return None
+
+
+def _losing_signs(graph: Graph, values: Mapping[int, np.ndarray], programs: dict[Any, Executable]) -> Culprit | None:
+    """The first node whose lowering gives zeros of another sign, which alone is no fault, if a result depends on it."""
+    arrays = [values[i] for i in graph.inputs]
+    for node in graph.operations():
+        value = values[node.id]
+        if node.op.several or not is_inexact(node.dtype) or not (value == 0).any():
+            continue
+        operands = [values[i] for i in node.inputs]
+        found = lowered_result(node, operands, programs)
+        if not ((found == 0) & (np.signbit(np.real(found)) != np.signbit(np.real(value)))).any():
+            continue
+        otherwise = evaluate(graph, arrays, checked=False, held={node.id: np.asarray(found)})
+        if not all(close(otherwise[id], values[id]) for id in graph.outputs):
+            return blame("lowering", node, "gives zeros of another sign", dict(zip(node.inputs, operands, strict=True)))
     return None
 
 

@@ -48,7 +48,7 @@ def in_graph(case: Case, label: str, outcome: Outcome) -> Culprit | None:
 
 def _wrong_kernel(graph: Graph, values: Mapping[int, np.ndarray]) -> Culprit | None:
     """The first node whose kernel XLA and the reference contradict: eager may have a way of its own around it."""
-    found = first_unfaithful(graph, values)
+    found = first_unfaithful(graph, values, {})
     return found if found is not None and found.part == "kernel" else None
 
 

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from compare.cases.outcome import flatten, is_number, same_structure
+from compare.checking.equivalence import check
 from compare.checking.findings import Finding, Report
+from compare.judging.simulated import noise_in, runs
 from compare.judging.tolerance import Verdict, judge, same_bits
 from compare.judging.yardstick import stand_in
 from compare.locating.culprit import Culprit
@@ -44,25 +46,52 @@ def replay(session: Session, seed: int = 0) -> Report:
     """Whether `session(graphc.compile)` yields what `session` yields of the functions themselves.
 
     A difference is put down to random numbers if it goes away where all random bits are zero, to the program of an
-    earlier call if functions that are compiled anew for each call do not make it, and else to functionalization.
+    earlier call if functions that are compiled anew for each call do not make it, and else to what `check` finds in a
+    call, or to functionalization.
+    Sessions of eager functions whose ops round at random say what rounding explains: of what is nothing but rounding
+    an optimizer may make an update of full size.
     """
     name = getattr(session, "__name__", "session")
-    found = list(_differences(_steps(session, compile, seed), _steps(session, _as_it_is, seed)))
-    culprit = Culprit(_part(session, seed)) if any(f.verdict is Verdict.BUG for f in found) else None
+    found = list(_compared(session, compile, seed))
+    culprit = _culprit(session, seed) if any(f.verdict is Verdict.BUG for f in found) else None
     findings = tuple(replace(f, culprit=culprit) if f.verdict is Verdict.BUG else f for f in found)
     return Report(name, ("eager", MODE), findings, seed)
 
 
-def _part(session: Session, seed: int) -> str:
+def _culprit(session: Session, seed: int) -> Culprit:
     with without_chance():
         if not _differs(session, compile, seed):
-            return RANDOM
-    return STATE if _differs(session, _anew, seed) else STALE
+            return Culprit(RANDOM)
+    return (_in_calls(session, seed) or Culprit(STATE)) if _differs(session, _anew, seed) else Culprit(STALE)
+
+
+def _in_calls(session: Session, seed: int) -> Culprit | None:
+    """What is wrong in a call as such, the first such thing."""
+    found: list[Culprit] = []
+
+    def checked(fn: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fn, updated=())
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if not found:
+                report = check(fn, *args, modes=[MODE], **kwargs)
+                found.extend(f.culprit for f in report.findings if f.culprit is not None)
+            return fn(*args, **kwargs)
+
+        return call
+
+    _steps(session, checked, seed)
+    return found[0] if found else None
 
 
 def _differs(session: Session, how: Compile, seed: int) -> bool:
-    found = _differences(_steps(session, how, seed), _steps(session, _as_it_is, seed))
-    return any(f.verdict is Verdict.BUG for f in found)
+    return any(f.verdict is Verdict.BUG for f in _compared(session, how, seed))
+
+
+def _compared(session: Session, how: Compile, seed: int) -> Iterator[Finding]:
+    def eagerly() -> list[Step]:
+        return _steps(session, _as_it_is, seed)
+
+    return _differences(_steps(session, how, seed), eagerly(), functools.cache(functools.partial(runs, eagerly)))
 
 
 def _as_it_is(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,12 +128,13 @@ def _step(value: Any) -> Step:
     return Step(structure, arrays, {label: t.requires_grad for label, t in tensors.items()})
 
 
-def _differences(found: list[Step], expected: list[Step]) -> Iterator[Finding]:
+def _differences(found: list[Step], expected: list[Step], others: Callable[[], list[Any]]) -> Iterator[Finding]:
+    """others: the steps of sessions that round otherwise"""
     for k in range(max(len(found), len(expected))):
         if k >= len(found) or k >= len(expected) or found[k].error or expected[k].error:
             yield _of_errors(k, *(steps[k] if k < len(steps) else None for steps in (found, expected)))
             return
-        yield from _of_values(k, found[k], expected[k])
+        yield from _of_values(k, found[k], expected[k], others)
 
 
 def _of_errors(k: int, found: Step | None, expected: Step | None) -> Finding:
@@ -113,7 +143,7 @@ def _of_errors(k: int, found: Step | None, expected: Step | None) -> Finding:
     return Finding(MODE, f"step {k + 1}: exception", verdict, f"{raised}, eager {wanted}")
 
 
-def _of_values(k: int, found: Step, expected: Step) -> Iterator[Finding]:
+def _of_values(k: int, found: Step, expected: Step, others: Callable[[], list[Any]]) -> Iterator[Finding]:
     if not same_structure(found.structure, expected.structure):
         yield Finding(MODE, f"step {k + 1}: structure", Verdict.BUG, f"{found.structure!r}, {expected.structure!r}")
         return
@@ -128,4 +158,7 @@ def _of_values(k: int, found: Step, expected: Step) -> Iterator[Finding]:
             yield Finding(MODE, what, Verdict.IDENTICAL)
         else:
             judgement = judge(other, value, *stand_in(value))
+            if judgement.verdict is Verdict.BUG:
+                noise = noise_in([steps[k].arrays.get(label) for steps in others() if k < len(steps)], value)
+                judgement = judgement if noise is None else judge(other, value, value, noise)
             yield Finding(MODE, what, judgement.verdict, judgement.detail)

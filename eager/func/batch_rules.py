@@ -21,6 +21,7 @@ from graphc.ops.dtypes import of_scalar
 from graphc.ops.index import indexed_shape
 from graphc.ops.interpret import operand_dtype
 from graphc.ops.linalg import split_equation
+from graphc.ops.references import Each
 from graphc.ops.rules import broadcast_shapes
 from graphc.ops.spec import OPS, Op
 
@@ -339,10 +340,10 @@ def rule_of(op: Op) -> Rule | None:
     rule = RULES.get(op.name)
     if rule is not None:
         return rule
+    if op.pointwise or isinstance(op.ref, Each):  # also what is defined by others: its gradients are its own rule's
+        return pointwise
     if op.name in DEFINITIONS or op.definition is not None:
         return None
-    if op.pointwise:
-        return pointwise
     names_dims = all(k in SHIFTS or k in KEPT for k in op.params) and any(k in SHIFTS for k in op.params)
     return shifted if names_dims else one_by_one
 

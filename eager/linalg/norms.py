@@ -63,7 +63,7 @@ def matrix_norm(
         if ord == "nuc":
             found = named(E.sum(values, axis=axis, keepdims=False), "SumBackward1")
         else:
-            found = extreme(values, (-1,), False)
+            found = extreme(values, axis, False)
         if not keepdim:
             return found
         return E.reshape(found, shape=tuple(1 if i in (first, second) else n for i, n in enumerate(A._d.shape)))
@@ -128,7 +128,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
         return E.mul(E.sum(values, axis=axis, keepdims=False), E.sum(E.reciprocal(values), axis=axis, keepdims=False))
     inverse, info = inv_ex(A)
     found = E.mul(matrix_norm(A, p), matrix_norm(inverse, p))
-    return E.where(E.gt(info, 0), INF, found)
+    return E.where(E.logical_or(E.gt(info, 0), E.isnan(found)), INF, found)
 
 
 def _squeezed(x: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ class Pulled(NamedTuple):
 
 def pulled(body: Graph, outputs: Sequence[int], wrt: Sequence[int]) -> Pulled:
     """Differentiate the outputs number `outputs` of `body` with respect to its inputs number `wrt`."""
-    builder = Builder(body.nodes)
+    builder = Builder(body.nodes, whole=True)
     builder.inputs = list(body.inputs)
     cotangents: dict[int, Symbol] = {}
     seeds: dict[int, Symbol] = {}

@@ -166,7 +166,7 @@ def gradients(
             raise GraphError(f"gradients: '{name}' is not an input of {graph.name} (inputs: {', '.join(by_name)})")
         if not is_inexact(graph.nodes[by_name[name]].aval.dtype):
             raise GraphError(f"gradients: input '{name}' is {graph.nodes[by_name[name]].aval}, which has no gradient")
-    builder = Builder(graph.nodes)
+    builder = Builder(graph.nodes, whole=True)
     builder.inputs = list(graph.inputs)
     seeds = _seeds(graph, builder, cotangents)
     targets = {name: by_name[name] for name in wrt}

@@ -87,7 +87,7 @@ class Tracer(Interpreter):
         whole: bool = False,
         outer: Tracer | None = None,
     ):
-        self.builder = builder = Builder(locate=user_line)
+        self.builder = builder = Builder(locate=user_line, whole=True)
         state = self.state = TraceState(builder, name_of, whole, outer, Memories(builder))
         self.input, self.rebind, self.owner_of, self.given = state.input, state.rebind, state.owner_of, state.given
         self.rule_depth = 0  # of the trace of a gradient rule: of how many rules inside each other

@@ -169,7 +169,7 @@ def _pulled(
     """The gradients of the nodes `ends`: who has built them, the gradients, and what only the user's rules reach."""
     if program.recorded.rules is not None:
         return program.recorded.rules.pullback(whole, seeds, ends)
-    builder = Builder(whole.nodes)
+    builder = Builder(whole.nodes, whole=True)
     builder.inputs = list(whole.inputs)
     return builder, pullback(builder, seeds(builder), ends, program.recorded.nodes), []
 

@@ -122,10 +122,13 @@ class Builder:
 
     `where` and `scope` are stamped on every node that is appended; set them before. `locate` says which line of the
     user's program is running. `closed` is set when the trace that builds the graph has ended. `reader` is asked for the
-    values of a Tensor whose data are a Symbol.
+    values of a Tensor whose data are a Symbol. `whole`: of ops that are defined by others and have gradient rules, the
+    nodes are appended, not the definitions: gradients may still be made of what is built.
     """
 
-    def __init__(self, nodes: Mapping[int, Node] | None = None, locate: Callable[[], str] = str):
+    def __init__(
+        self, nodes: Mapping[int, Node] | None = None, locate: Callable[[], str] = str, *, whole: bool = False
+    ):
         self.nodes: dict[int, Node] = dict(nodes or {})
         self.next_id = max(self.nodes, default=-1) + 1
         self.inputs: list[int] = []
@@ -133,6 +136,7 @@ class Builder:
         self.scope = ""
         self.locate = locate
         self.closed = False
+        self.whole = whole
         self.reader: Any = None
         self._constants: dict[Literal, Symbol] = {}
         self._numbers: dict[tuple[type, Any, np.dtype], Symbol] = {}
@@ -204,10 +208,11 @@ class Builder:
     def apply(self, op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """Append `op` on Symbols and Python scalars, which are promoted as PyTorch does. Raises the op's own errors.
 
-        Returns a Symbol, or a tuple of them. Of an op that is defined by others, those are appended.
+        Returns a Symbol, or a tuple of them. Of an op that is defined by others, those are appended, unless it is to
+        stay `whole`.
         """
         symbols = self.promote(op, operands)
-        if op.definition is not None:
+        if op.definition is not None and not (self.whole and op.whole):
             return op.definition(self.language, *symbols, **with_defaults(op, params))
         complete = with_defaults(op, params) if op.params or params else _NO_PARAMS
         return self.emit_several(op, symbols, complete) if op.several else self.emit(op, symbols, complete)

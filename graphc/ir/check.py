@@ -67,7 +67,7 @@ def _check_node(graph: Graph, node: Node) -> None:
     op = node.op
     if OPS.get(op.name) is not op:
         raise GraphError(f"{describe(node)}: the op is not registered")
-    if op.definition is not None:
+    if not op.whole:
         raise GraphError(f"{describe(node)}: the op is defined by others, which stand for it in a graph")
     fixed = len(op.args) - op.variadic
     if len(node.inputs) < fixed or (len(node.inputs) > fixed and not op.variadic):

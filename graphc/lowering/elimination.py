@@ -1,6 +1,6 @@
-"""Devices whose elimination loses nan: the factors of a matrix that has one may have none there.
+"""Elimination loses nan: LAPACK passes over it as a pivot, and on an H100 no factor may have one.
 
-Seen with JAX 0.11's `lax.linalg.lu` on an H100, where `jnp.linalg.solve` then returns numbers. LAPACK's keep them.
+Of a matrix with nan all that is made of it is nan, as eager's kernels have it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ELIMINATE = frozenset((*FACTORED, OPS["lu"]))
 
 
 def nan_kept(graph: Graph) -> Graph:
-    """`graph` with nan in all numbers that elimination makes of a matrix with nan, as it is on the CPU."""
+    """`graph` with nan in all numbers that elimination makes of a matrix with nan."""
     graph = map_bodies(graph, nan_kept)
     if _ELIMINATE.isdisjoint(graph.ops):
         return graph

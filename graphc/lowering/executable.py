@@ -15,6 +15,7 @@ import numpy as np
 from graphc import forking
 from graphc.errors import GraphcError
 from graphc.ir.calling import arrays_of, raw
+from graphc.ir.definitions import without_composites_anywhere
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache, stages
 from graphc.lowering.blocks import by_blocks
@@ -93,13 +94,13 @@ class Executable:
         distinct = len(unique) == len(graph.outputs)
         places = [unique.index(id) for id in graph.outputs]
         once = graph if distinct else graph.replace(graph.nodes, tuple(map(Ref, unique)))
+        once = without_composites_anywhere(once)
         self._kept = [graph.outputs.index(id) for id in once.outputs]  # which output each of the program is
         self._devices = devices
         if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
-        if devices.first.platform != "cpu":
-            once = nan_kept(once)
-        elif not strict and BLOCKS not in without and devices.whole:
+        once = nan_kept(once)
+        if devices.first.platform == "cpu" and not strict and BLOCKS not in without and devices.whole:
             once = by_blocks(once)
         once = devices.arranged(once)
         self._program = Source(once, restore=restore, settled=settled, apart=True, without=without)

@@ -96,17 +96,19 @@ def _turned(x: Any) -> Any:
     return jnp.swapaxes(x, -1, -2)
 
 
+def eliminate(x: Any) -> Factors:
+    """The factors of square matrices by elimination."""
+    factors, swaps, order = lax.linalg.lu(_turned(x))
+    parity = (swaps != jnp.arange(x.shape[-1], dtype=swaps.dtype)).sum(axis=-1, dtype=np.int32) % 2
+    return Factors(factors, order, parity, False)
+
+
 def factorize(x: Any, known: str) -> Factors:
     """The factors of square matrices. known: see `known_of`"""
     n = x.shape[-1]
 
     def unordered(x: Any) -> tuple[Any, Any]:
         return jnp.broadcast_to(jnp.arange(n, dtype=np.int32), x.shape[:-1]), jnp.zeros(x.shape[:-2], np.int32)
-
-    def eliminate(x: Any) -> Factors:
-        factors, swaps, order = lax.linalg.lu(_turned(x))
-        parity = (swaps != jnp.arange(n, dtype=swaps.dtype)).sum(axis=-1, dtype=np.int32) % 2
-        return Factors(factors, order, parity, False)
 
     def halve(x: Any) -> Factors:
         return Factors(jnp.linalg.cholesky(_turned(x), symmetrize_input=False), *unordered(x), True)
@@ -185,14 +187,16 @@ def _pivots(factors: Factors) -> Any:
 def logs_of_factors(factors: Factors) -> tuple[Any, Any]:
     """The sign, or phase, of the determinant, and the logarithm of its size."""
     d = _pivots(factors)
-    logs = jnp.log(jnp.abs(d)).sum(axis=-1)
+    singular = (d == 0).any(axis=-1)  # also where other pivots are infinite, or nan of those
+    logs = jnp.where(singular, -np.inf, jnp.log(jnp.abs(d)).sum(axis=-1))
     sign = jnp.sign(d).prod(axis=-1) * _sign(factors).astype(d.dtype)
-    return jnp.where(sign == 0, 0, sign), jnp.where(factors.halved, 2 * logs, logs)
+    return jnp.where(singular, 0, sign), jnp.where(factors.halved, 2 * logs, logs)
 
 
 def determinant_of_factors(factors: Factors) -> Any:
     """The determinant."""
-    d = _pivots(factors).prod(axis=-1)
+    pivots = _pivots(factors)
+    d = jnp.where((pivots == 0).any(axis=-1), 0, pivots.prod(axis=-1))
     return jnp.where(factors.halved, d * d, d) * _sign(factors).astype(d.dtype)
 
 

@@ -56,6 +56,13 @@ def _elu_definition(F: Any, x: Any, alpha: float, scale: float, rate: float) -> 
     return F.where(positive, x if scale == 1 else x * scale, negative)
 
 
+def _elu_vjp(F: Any, g: Any, input: Any, alpha: float, scale: float, rate: float) -> Any:
+    """Of the input alone: the result may be written. nan is no negative number, as PyTorch has it."""
+    negative = input <= 0
+    steepness = F.exp(F.where(negative, input, 0) * rate) * (alpha * scale * rate)
+    return F.where(negative, g * steepness, g * scale)
+
+
 def _hardsigmoid_definition(F: Any, x: Any) -> Any:
     moved = x + 3.0
     # nan stays, with gradient 0
@@ -116,7 +123,6 @@ elu = op(
     rounding=Rounding(8.0), nearest=either_zero,
     samples=(Sample((3, 4), alpha=0.5, scale=1.0, rate=1.0), Sample((3, 4), alpha=1.5, scale=1.25, rate=2.0)),
     slopes=dict(input=Each(
-        lambda g, x, alpha, scale, rate: g * scale * (1 if x > 0 else alpha * rate * math.exp(rate * x)))),
-    vjp=dict(input=lambda F, g, r, input, alpha, scale, rate: F.where(
-        input > 0, g * scale, g * ((r + alpha * scale) * rate))),
+        lambda g, x, alpha, scale, rate: g * scale * (alpha * rate * math.exp(rate * x) if x <= 0 else 1))),
+    vjp=dict(input=_elu_vjp),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from graphc.ops.aval import Aval
 from graphc.ops.dtypes import real_of
 from graphc.ops.gradient import is_complex
 from graphc.ops.linalg import swap_last
-from graphc.ops.matrices import FLOATING, adjoint, square
+from graphc.ops.matrices import FLOATING, adjoint, has_nan, of_finite, square
 from graphc.ops.rounding import ELIMINATES
 from graphc.ops.samples import Regular, Sample
 from graphc.ops.spec import Op, Rule, Trait, op
@@ -26,6 +26,7 @@ def _scalar(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return Aval(x.shape[:-2], x.dtype)
 
 
+@of_finite
 def _cofactor(xp, x):
     # from x = U S V: it needs no inverse
     u, s, v = xp.linalg.svd(x)
@@ -40,10 +41,9 @@ def _cofactor(xp, x):
 def _np_cofactor(x):
     # in double precision: of a matrix of small integers it is exact in float32
     wide = np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64)
-    known = ~np.isnan(x).any((-2, -1), keepdims=True)
-    given = np.where(known, x, 0).astype(wide)
+    given = x.astype(wide)
     found = _by_inverse(given) if x.dtype.itemsize < wide.itemsize else None
-    return np.where(known, _cofactor(np, given) if found is None else found, np.nan).astype(x.dtype)
+    return (_cofactor(np, given) if found is None else found).astype(x.dtype)
 
 
 def _by_inverse(x):
@@ -70,7 +70,7 @@ def _cofactor_vjp(F, g, r, input):
 @small_alone("numpy")
 def _np_det(x):
     d = np.linalg.det(x)
-    if d.all():
+    if not has_nan(x):
         return d
     return np.where(np.isnan(x).any((-2, -1)), np.nan, d).astype(x.dtype)  # elimination passes over nan as a pivot
 
@@ -110,7 +110,7 @@ def _slogdet(xp, x):
 @small_alone("numpy")
 def _np_slogdet(x):
     sign, logs = np.linalg.slogdet(x)
-    unknown = np.isnan(x).any((-2, -1))  # elimination passes over nan as a pivot
+    unknown = np.isnan(x).any((-2, -1)) | np.isnan(logs)  # elimination passes over nan as a pivot
     if not unknown.any():
         return np.asarray(sign), np.asarray(logs)
     return np.where(unknown, np.nan, sign).astype(sign.dtype), np.where(unknown, np.nan, logs).astype(logs.dtype)

@@ -28,6 +28,7 @@ from graphc.ops.matrices import (
     eye,
     half_sum,
     halved,
+    has_nan,
     matrix_sizes,
     plus,
     rows,
@@ -124,9 +125,10 @@ def _np_lu(x):
     factors, order, pivots = _empty_lu(x)
     (getrf,) = lapack.get_lapack_funcs(("getrf",), (x,))
     for at in np.ndindex(x.shape[:-2] if x.size else (0,)):
-        factors[at], swaps, zero = getrf(x[at])
-        if zero and np.isnan(x[at]).any():  # it passes over nan as a pivot
-            factors[at] = np.nan
+        if has_nan(x[at]):  # elimination passes over it as a pivot
+            factors[at], pivots[at] = np.nan, np.arange(pivots.shape[-1]) + 1
+            continue
+        factors[at], swaps, _ = getrf(x[at])
         pivots[at] = swaps + 1
         line = order[at]
         for i, k in enumerate(swaps):
@@ -252,7 +254,7 @@ def _ref_qr(x, complete):
     return factors
 
 
-def _qr_vjp(F, g_q, g_r, r_q, r_r, input, input_shape, input_dtype, complete):
+def _qr_vjp(F, g_q, g_r, r_q, r_r, input_shape, input_dtype, complete):
     m, n = input_shape[-2:]
     k = min(m, n)
     if complete and m > n:
@@ -262,7 +264,7 @@ def _qr_vjp(F, g_q, g_r, r_q, r_r, input, input_shape, input_dtype, complete):
         upper = columns(F, r_r, 0, k)
         if g_r is not None:
             g_rest = columns(F, g_r, k, n)
-            g_q = plus(g_q, columns(F, input, k, n) @ adjoint(F, g_rest))
+            g_q = plus(g_q, r_q @ columns(F, r_r, k, n) @ adjoint(F, g_rest))
             g_r = columns(F, g_r, 0, k)
     inner = None if g_r is None else g_r @ adjoint(F, upper)
     inner = inner if g_q is None else plus(inner, -(adjoint(F, r_q) @ g_q))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from graphc.ops.aval import Aval
 from graphc.ops.gradient import is_complex
@@ -86,6 +89,37 @@ def matrix_sizes(x: Aval) -> tuple[tuple[int, ...], int, int]:
         raise RuntimeError("The input tensor A must have at least 2 dimensions.")
     *batch, m, n = x.shape
     return tuple(batch), m, n
+
+
+def has_nan(x: np.ndarray) -> bool:
+    """Whether nan is in an array, found in one pass where there is none."""
+    total = np.vdot(x, x)
+    return bool(total != total and np.isnan(x).any())
+
+
+def nan_kept(x: np.ndarray, result: np.ndarray) -> np.ndarray:
+    """`result`, with nan in all that was made of matrices `x` with nan: elimination passes over it as a pivot."""
+    if has_nan(x):
+        result[np.isnan(x).any((-2, -1))] = np.nan
+    return result
+
+
+def of_finite(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """`kernel(xp, x, *others)`, with nan in all that it makes of a matrix that is not finite: LAPACK's decompositions
+    may search for ever there (OpenBLAS's gesdd, of three by three elements)."""
+
+    @functools.wraps(kernel)
+    def run(xp: Any, x: Any, *others: Any, **params: Any) -> Any:
+        if xp is np and np.isfinite(np.vdot(x, x)):
+            return kernel(xp, x, *others, **params)
+        finite = xp.isfinite(x).all((-2, -1), keepdims=True)
+        found = kernel(xp, xp.where(finite, x, xp.zeros_like(x)), *others, **params)
+        several = isinstance(found, tuple)
+        known = [xp.where(finite if r.ndim == x.ndim else finite[..., 0], r, xp.full_like(r, np.nan))
+                 for r in (found if several else (found,))]  # fmt: skip
+        return tuple(known) if several else known[0]
+
+    return run
 
 
 def square(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:

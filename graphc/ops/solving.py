@@ -11,7 +11,7 @@ from graphc.errors import LinAlgError
 from graphc.ops import exact
 from graphc.ops.aval import Aval
 from graphc.ops.linalg import swap_last
-from graphc.ops.matrices import FLOATING, columns, rows, square
+from graphc.ops.matrices import FLOATING, columns, has_nan, nan_kept, rows, square
 from graphc.ops.rounding import ELIMINATES, Rounding, largest, norm
 from graphc.ops.rules import accepting, torch_name
 from graphc.ops.samples import Definite, Regular, Sample
@@ -35,8 +35,10 @@ def _pivots_of(x: np.ndarray) -> np.ndarray:
 
 
 def zero_pivots(x: np.ndarray) -> np.ndarray:
-    """The number, from 1, of the first pivot that is zero, 0 if none is; one number a matrix."""
+    """For each matrix the number, from 1, of the first pivot that is zero; 0 if none is, or if it has a nan."""
     zero = _pivots_of(x) == 0 if x.size else np.zeros(x.shape[:-1], bool)
+    if has_nan(x):
+        zero = zero & ~np.expand_dims(np.isnan(x).any((-2, -1)), -1)
     return np.where(zero.any(-1), zero.argmax(-1) + 1 if x.shape[-1] else 0, 0).astype(np.int32)
 
 
@@ -50,7 +52,7 @@ def failure(message: str, info: np.ndarray) -> LinAlgError:
 @small_alone("numpy")
 def _np_inv(x: np.ndarray, checked: bool, asked: str = "inv") -> np.ndarray:
     try:
-        return np.linalg.inv(x)
+        return nan_kept(x, np.linalg.inv(x))
     except np.linalg.LinAlgError:
         one = np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
         return _eliminated(x, one, _DETAILED[asked] if checked else "")
@@ -59,7 +61,7 @@ def _np_inv(x: np.ndarray, checked: bool, asked: str = "inv") -> np.ndarray:
 @small_alone("numpy")
 def _np_solve(x: np.ndarray, y: np.ndarray, checked: bool, asked: str = "solve") -> np.ndarray:
     try:
-        return np.linalg.solve(x, y)
+        return nan_kept(x, np.linalg.solve(x, y))
     except np.linalg.LinAlgError:
         return _eliminated(x, y, _DETAILED[asked] if checked else "")
 
@@ -230,7 +232,7 @@ def _np_matrix_exp(x):
         power = expm(x * np.exp2(-times)).astype(x.dtype, copy=False)
         for step in range(int(times.max())):
             power = np.where(step < times, power @ power, power)
-    return power
+    return nan_kept(x, power)
 
 
 def _ref_matrix_exp(x):

@@ -147,8 +147,9 @@ class Op:
     overloads  PyTorch's names of the nodes where an operand is a Python scalar and that is a function of its own, of
               one operand: {"sf": name} if it is the first operand, {"fs": name} the second
     naming    `f(shapes)`, with the shapes of the operands: the whole name of the node, where PyTorch has several
-    definition  `f(F, *operands, **params)` in the op language: what a graph holds in place of this op, which is then
-              one kernel and one node of the eager engine only
+    definition  `f(F, *operands, **params)` in the op language: what stands for this op in compiled programs: only the
+              eager engine has one kernel for it. An op with gradient rules that is no view stays `whole` in graphs
+              until their gradients are made
     lifting   of an op that is linear in each operand: `f(N, *forms, **params)`, what it is as a sum of products, in the
               language of graphc.normal.form
     parts     which part of the result needs which parts of the operands (graphc.ops.parts); pointwise ops need not say
@@ -217,6 +218,7 @@ class Op:
         "variadic",
         "view",
         "vjp",
+        "whole",
     )
 
     def __init__(
@@ -296,6 +298,7 @@ class Op:
         self.naming = naming
         self.overloads = MappingProxyType(dict(overloads or {}))
         self.definition = definition
+        self.whole = definition is None or (bool(self.vjp) and not self.view)
         self.lifting = lifting
         self.parts = parts
         self.dims = dims

@@ -25,8 +25,10 @@ from graphc.ops.matrices import (
     differences,
     eye,
     half_sum,
+    has_nan,
     hermitian_part,
     matrix_sizes,
+    of_finite,
     plus,
     quotient,
     square,
@@ -41,12 +43,14 @@ NOT_CONVERGED = (
 )
 
 
-def converging(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The NumPy kernel of a decomposition, with PyTorch's error where it does not converge."""
+def converging(name: str, kernel: Callable[..., Any], finite: bool = False) -> Callable[..., Any]:
+    """The NumPy kernel of a decomposition, with PyTorch's error where it does not converge. finite: of nan, never"""
 
     @small_alone("numpy")
     def run(x: np.ndarray, *args: Any, **params: Any) -> Any:
         try:
+            if finite and has_nan(x):
+                raise np.linalg.LinAlgError
             return kernel(np, x, *args, **params)
         except np.linalg.LinAlgError:
             unknown = np.isnan(x).any((-2, -1))
@@ -228,6 +232,7 @@ def _svd_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Av
     return Aval((*batch, m, k), dtype), Aval((*batch, k), real_of(dtype)), Aval((*batch, k, n), dtype)
 
 
+@of_finite
 def _svd(xp, x):
     return tuple(xp.linalg.svd(x, full_matrices=False))
 
@@ -278,13 +283,14 @@ def _ref_svd(x):
 
 
 svd = op(
-    "svd", "input", results="u s vh", impl=_svd, numpy=converging("svd", _svd), check=SVD_CHECK,
+    "svd", "input", results="u s vh", impl=_svd, numpy=converging("svd", _svd, finite=True), check=SVD_CHECK,
     rule=Rule(_svd_shape, accepts=FLOATING), label="LinalgSvd", rounding=ROTATED, ref=_ref_svd,
     vjp=dict(input=_svd_vjp), nearest=_nearest_triples,
     samples=(Sample(Regular((3, 3))), Sample(Regular((4, 2))), Sample(Regular((2, 2, 3)))),
 )  # fmt: skip
 
 
+@of_finite
 def _pinv(xp, x, atol, rtol, hermitian):
     if hermitian:
         s, u = xp.linalg.eigh(x, **({} if xp is np else {"symmetrize_input": False}))
@@ -333,7 +339,8 @@ def _ref_pinv(x, atol, rtol, hermitian):
 
 pinv = op(
     "pinv", "input atol rtol", params={"hermitian": False}, impl=_pinv,
-    numpy=converging("svd", _pinv), check=SVD_CHECK, rule=Rule(_pinv_shape, accepts=FLOATING), label="LinalgPinv",
+    numpy=converging("svd", _pinv, finite=True), check=SVD_CHECK,
+    rule=Rule(_pinv_shape, accepts=FLOATING), label="LinalgPinv",
     rounding=Rounding(terms=along((-2, -1)), operand=norm), ref=_ref_pinv,
     samples=tuple(Sample(Regular(shape), (), (), hermitian=False) for shape in ((4, 2), (3, 3), (2, 4))),
     domain=((-2.0, 2.0), (0.0, 1e-9), (0.0, 1e-9)), vjp=dict(input=_pinv_vjp),

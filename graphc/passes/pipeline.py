@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, final
 
 from graphc import logs
 from graphc.ir import Graph
+from graphc.ir.definitions import without_composites
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import map_bodies
 from graphc.normal.bounds import BOUNDS, WIDER
@@ -159,6 +160,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
     )
     return (
         ("gradient rules", EXACT, without_rules),
+        ("definitions", EXACT, without_composites),
         dead,
         ("assumptions", REASSOCIATES, drop_proven),
         (VERSIONS, REASSOCIATES, partial(versions, settings=settings)),

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, final
 from graphc.errors import FEEDS_BACK, MicrobatchError
 from graphc.ir import INPUT, Graph, Node, Ref
 from graphc.ir.builder import Builder, Symbol
+from graphc.ir.definitions import without_composites
 from graphc.ir.structure import ITEM, SCAN, ancestors
 from graphc.ops import OPS, Trait
 from graphc.ops.aval import Aval
@@ -62,7 +63,7 @@ def over_time(graph: Graph, batch: Collection[int], loose: Collection[int], turn
 
     Raises MicrobatchError where a value that takes the whole batch is needed for its parts, as statistics of a batch.
     """
-    return _Loop(graph, batch, loose, turns).graph()
+    return _Loop(without_composites(graph), batch, loose, turns).graph()
 
 
 @final

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 from graphc.ir import INPUT, Graph, Node
+from graphc.ir.definitions import without_composites
 from graphc.ops import OPS
 from graphc.ops.aval import Aval
 from graphc.ops.local import terms
@@ -67,7 +68,7 @@ def propagate(
 
     Inputs of which nothing is said are left to what uses them.
     """
-    spreading = _Spreading(graph, mesh, dict(inputs), dict(outputs or {}))
+    spreading = _Spreading(without_composites(graph), mesh, dict(inputs), dict(outputs or {}))
     spreading.run()
     return _Collecting(spreading, dict(outputs or {})).found()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -11,7 +12,8 @@ from compare.selftest import mutants
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.mutants import Mutant, ignoring, instead
 from compare.selftest.planting import attribute, entry
-from compare.selftest.trials import in_turn, numbers, program, samples
+from compare.selftest.trials import in_turn, numbers, program, samples, session
+from eager.core.tensor import Tensor
 from eager.engine.language import E
 from graphc.execution.prechecks import Prechecks
 from graphc.lowering import program_devices
@@ -61,6 +63,8 @@ _equal = program(lambda x: E.argsort(x, axis=0, descending=False), np.tile(np.ar
 _twice = program(
     lambda x, i, v: E.scatter(x, i, v, axis=0), numbers(4), np.array([1, 1, 3]), np.array([1.0, 2.0, 3.0], FLOAT32)
 )
+_signed = np.array([-0.0, 0.0, 2.0], FLOAT32)
+_unsigned = mutants.result(lambda xp, r: xp.where(r == 0, xp.zeros_like(r), r))
 _zeros = program(lambda x: E.relu(x), np.array([-1.0, np.nan, 2.0], FLOAT32))
 # integers that are given are asked about before the program runs, others by the program
 _outside = program(lambda x, i: x[i], numbers(3), np.array([0, 5]))
@@ -75,6 +79,12 @@ _ints = program(lambda x: x * 2**40, np.array([1, 2, 3], INT64))
 def _unstable(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     order = xp.argsort(xp.flip(x, axis), axis=axis, stable=True, descending=descending)
     return (x.shape[axis] - 1 - order).astype(xp.int64)
+
+
+def _reciprocals(compile: Any) -> Iterator[Any]:
+    f = compile(lambda x, y: 1 / (x + y))
+    for _ in range(2):
+        yield f(Tensor._wrap(_signed.copy()), Tensor._wrap(_signed.copy()))
 
 
 def _without_checks() -> AbstractContextManager[None]:
@@ -100,6 +110,8 @@ FAULTS: tuple[Fault, ...] = (
     _fault("unstable", instead(_unstable), "argsort", _equal),
     _fault("nan lost", instead(lambda xp, x, y: xp.fmin(x, y)), "minimum", _nans),
     _fault("nan lost", instead(lambda xp, x: xp.where(x > 0, x, 0)), "relu", _zeros),
+    _fault("signs of zeros lost", _unsigned, "mul", program(lambda x, y: 1 / (x * y), _signed, numbers(3))),
+    _fault("signs of zeros lost", _unsigned, "add", session(_reciprocals)),
     _fault("in float32", mutants.result(lambda xp, r: r.astype(FLOAT32)), "log"),
     Fault("lowering: a whole power, one factor missing", LAYER, lambda: entry(BY_NUMBERS, "pow",
         lambda node, names, avals, found: f"lax.integer_pow({names[0]}, {int(found[1]) - 1})"),

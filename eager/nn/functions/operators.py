@@ -119,8 +119,10 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     ndim = len(operands.shape(v))
     if dim == -1:
         return v.norm(pow)  # type: ignore[attr-defined]
+    if 0 < dim < ndim - 1:  # of a copy, as in PyTorch: `v` may be written
+        return norm_except_dim(v.transpose(0, dim), pow).transpose(0, dim)  # type: ignore[attr-defined]
     axes = tuple(a for a in range(ndim) if a != dim % ndim)
-    return v.norm(pow, axes, keepdim=True)  # type: ignore[attr-defined]
+    return v.contiguous().norm(pow, axes, keepdim=True)  # type: ignore[attr-defined]
 
 
 def embedding(
