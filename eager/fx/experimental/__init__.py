@@ -1,0 +1,5 @@
+"""As `torch.fx.experimental`."""
+
+from eager.core.missing import explain
+
+explain(__name__)
