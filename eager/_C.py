@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from eager.accelerator import current_accelerator
 from eager.core.devices import device
+from eager.core.homes import opened
 from eager.core.overriding import DisableTorchFunction, DisableTorchFunctionSubclass, local
 from eager.core.overriding import disabled as _disabled_torch_function_impl  # noqa: F401
 from eager.core.state import active_transforms, storage_of
@@ -21,7 +21,25 @@ __all__ = [
 ]  # fmt: skip
 
 _TensorMeta = type(Tensor)
-_nn = SimpleNamespace(_parse_to=parse_to)
+
+
+class _Functions:
+    """Functions that PyTorch writes in C++, by the names that they have there. prefix: how these begin."""
+
+    def __init__(self, place: str, prefix: str = "", **others: Any):
+        self._place = place
+        self._prefix = prefix
+        vars(self).update(others)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith(self._prefix) or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(opened(self._place), _OTHER_NAMES.get(name, name.removeprefix(self._prefix)))
+
+
+_OTHER_NAMES = {"log_sigmoid": "logsigmoid"}
+_nn = _Functions("nn.functional", _parse_to=parse_to)
+_linalg, _special, _fft = (_Functions(place, f"{place}_") for place in ("linalg", "special", "fft"))
 
 
 def _is_torch_function_enabled() -> bool:

@@ -34,7 +34,7 @@ GRAPHC = (
 EAGER = (
     "return_types", "core", "engine", "functional", "sparse", "processes", "rng", "random", "checkpoints", "linalg",
     "func", "profiling", "autograd", "nn", "compiling", "distributions", "signal", "optim", "utils",
-    "_higher_order_ops", "library", "onnx", "backends", "surface", "amp", "cpu", "cuda", "multiprocessing",
+    "_higher_order_ops", "library", "onnx", "backends", "surface", "amp", "cpu", "cuda", "multiprocessing", "fx",
 )  # fmt: skip
 COMPARE = (
     "environment", "judging", "layouts", "cases", "locating", "modes", "checking", "declared", "fuzzing",

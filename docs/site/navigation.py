@@ -10,6 +10,7 @@ GUIDES = {
         "running",
         "checkpoints",
         "amp",
+        "fx",
         "distributions",
         "sparse",
         "devices",

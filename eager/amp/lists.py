@@ -26,7 +26,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "nn.functions.attention": "scaled_dot_product_attention",
         "nn.modules.rnn": "mkldnn_rnn_layer",
     },
-    "dtypes": {"functional.einsum": "contracted_dtype"},
+    "dtypes": {"functional.einsums": "contracted_dtype"},
     "float32": {
         "functional.reductions": "prod",
         "functional.shapes": "trace",

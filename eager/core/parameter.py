@@ -20,7 +20,7 @@ class ParameterMeta(Overrides):
     def __instancecheck__(cls, instance: Any) -> bool:
         if super().__instancecheck__(instance):
             return True
-        return cls is Parameter and getattr(instance, "_is_param", False) and isinstance(instance, Tensor)
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
 
 
 class Parameter(Tensor, metaclass=ParameterMeta):

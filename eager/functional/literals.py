@@ -15,7 +15,7 @@ from graphc.ops.dtypes import complex_of, default_float, is_inexact, of_scalar, 
 
 _PYTHON = {bool, int, float, complex}
 _SEQUENCES = {list, tuple}
-_NESTED = {*_SEQUENCES, np.ndarray}
+_NESTED = (list, tuple, np.ndarray, np.generic)
 
 
 def array_of(data: Any, dtype: Any, name: str = "tensor") -> np.ndarray:
@@ -85,8 +85,8 @@ def leaves_of(data: Any) -> tuple[set[type], list[Any]]:
     while kinds and kinds <= _SEQUENCES:
         level = list(chain.from_iterable(level))
         kinds = set(map(type, level))
-    while kinds & _SEQUENCES and kinds <= _NESTED:  # lists beside arrays
-        level = list(chain.from_iterable(x if x.__class__ in _SEQUENCES else x.flat for x in level))
+    while kinds & _SEQUENCES and all(issubclass(kind, _NESTED) for kind in kinds):  # lists beside arrays
+        level = list(chain.from_iterable(x if x.__class__ in _SEQUENCES else np.ravel(x) for x in level))
         kinds = set(map(type, level))
     return kinds, level
 
@@ -136,6 +136,8 @@ def check_sequence(data: Any) -> None:
         if not first:
             break
         first = first[0]
+    if isinstance(first, np.ndarray):
+        shape += first.shape
     _check_level(data, shape, 0)
 
 

@@ -59,7 +59,7 @@ FUNCTIONS = {
     "functional.reductions": "var_mean std_mean",
     "functional.shapes": "broadcast_tensors broadcast_shapes=common_shape",
     "functional.linear": "tensordot",
-    "functional.einsum": "einsum",
+    "functional.einsums": "einsum",
     "functional.gathering": "fill where",
     "functional.casts": "is_tensor promote_types result_type can_cast set_default_dtype get_default_dtype",
     "functional.grids": "block_diag cartesian_prod combinations meshgrid tril_indices triu_indices vander",

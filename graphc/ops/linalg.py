@@ -190,7 +190,7 @@ addmm = op(
 )  # fmt: skip
 
 
-# einsum: `equation` is explicit and without ellipsis or repeated letters in one operand: eager/functional/einsum.py
+# einsum: `equation` is explicit and without ellipsis or repeated letters in one operand: eager/functional/einsums.py
 # brings every form that PyTorch takes to this one
 def split_equation(equation: str) -> tuple[list[str], str]:
     """("ij,jk->ik") -> (["ij", "jk"], "ik")"""

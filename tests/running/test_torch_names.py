@@ -126,7 +126,9 @@ def test_what_torchvision_and_timm_import() -> None:
         torch.onnx.register_custom_op_symbolic("mine::op", symbolic, 11)
         with pytest.raises(NotImplementedError, match=r"torch\.onnx\.export: nothing is written for ONNX"):
             torch.onnx.export(torch.nn.Linear(1, 1), torch.ones(1), "model.onnx")
-        for name in (QuantStub, _copy_attr, symbolic_opset11.unsqueeze):
+        _copy_attr(torch.nn.Sequential(torch.nn.ReLU()), model := torch.nn.Module(), "0")
+        assert [*model._modules] == ["0"]
+        for name in (QuantStub, symbolic_opset11.unsqueeze):
             with pytest.raises(NotImplementedError, match="is a placeholder"):
                 name()
         with DisableTorchFunctionSubclass():
