@@ -33,7 +33,7 @@ _WHERE = {name: module for module, names in _NAMES.items() for name in names.spl
 _MODULES = ("api", "fully_sharded_data_parallel", "sharded_grad_scaler", "wrap")
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
-    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard",
+    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle", "fully_shard",
     "register_fsdp_forward_method", "zero", *_WHERE,
 ]  # fmt: skip
 __getattr__, __dir__ = lazy(__name__, _WHERE, _MODULES)
@@ -60,6 +60,13 @@ class CPUOffloadPolicy(OffloadPolicy):
     """Parameters lie in the host's memory when nothing computes with them."""
 
     pin_memory: bool = True
+
+
+class UnshardHandle:
+    """What `unshard(async_op=True)` returns."""
+
+    def wait(self) -> None:
+        """No effect."""
 
 
 class FSDPModule:
@@ -90,8 +97,9 @@ class FSDPModule:
     def set_modules_to_backward_prefetch(self, modules: Iterable[Module]) -> None:
         """No effect: nothing is gathered early."""
 
-    def unshard(self, async_op: bool = False) -> None:
-        """No effect: the next forward gathers."""
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """No effect: the next forward gathers. async_op: returns what can be waited for."""
+        return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:
         """No effect: parameters are in parts but for their module's forward."""
