@@ -311,6 +311,33 @@ def pipelines(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     return found
 
 
+def interleaved(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
+    """Several stages in each process are the whole model, by each schedule and also if microbatches are few."""
+    nn, found, size = s.torch.nn, [], mesh.size()
+    x, y = (s.torch.randn(24, 5, generator=s.torch.Generator().manual_seed(k)) for k in range(2))
+    for name in ("Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"):
+        s.torch.manual_seed(0)
+        layers = [nn.Sequential(nn.Linear(5, 5), nn.Tanh()) for _ in range(2 * size)]
+        s.F.mse_loss(expected := nn.Sequential(*layers)(x), y).backward()
+        other = 2 * size - 1 - rank if "V" in name else rank + size
+        own = nn.ModuleList([layers[rank], layers[other]])
+        grads = [p.grad.clone() for p in own.parameters()]
+        own.zero_grad()
+        stages = [s.pipelining.PipelineStage(layers[k], k, 2 * size, s.torch.device("cpu")) for k in (rank, other)]
+        schedule = importlib.import_module(f"{s.pipelining.__name__}.schedules").get_schedule_class(name)
+        steps, losses = schedule(stages, n_microbatches=2 * size, loss_fn=nn.MSELoss()), []
+        last = rank == (0 if "V" in name else size - 1)
+        made = steps.step(*([x] if rank == 0 else []), **({"target": y, "losses": losses} if last else {}))
+        if last:
+            same(made, expected)
+        for p, g in zip(own.parameters(), grads, strict=True):
+            same(p.grad, g)
+        found += [grads, losses if last else []]
+    if s.torch.__name__ == "eager":
+        refused(ValueError, lambda: schedule(stages[:1], 2))
+    return found
+
+
 def checkpoints(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     """What `fully_shard` holds in parts is saved in parts, and loaded into other parts, and into whole tensors."""
     folder = os.path.join(sys.argv[1], "torch" if "torch" in sys.argv else "ours")
@@ -428,7 +455,7 @@ def compiled_training(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
 
 _CASES = (
     parts, terms, gradients, errors, meshes, sharded_data, older_wrapper, tensor_parallel, two_dims, local_maps,
-    pipelines, checkpoints, without_values, compiled, sequences, compiled_training,
+    pipelines, interleaved, checkpoints, without_values, compiled, sequences, compiled_training,
 )  # fmt: skip
 CASES = {case.__name__: case for case in _CASES}
 
