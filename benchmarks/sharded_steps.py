@@ -3,7 +3,7 @@
 `python benchmarks/sharded_steps.py [--bytes] [name ...]`.
 
 By hand: `jax.jit` with `NamedSharding`, `with_sharding_constraint` and donated state. Losses are compared first. Then
-the collectives of both compiled programs, and the time of a step, interleaved; the devices are threads of one CPU. Both
+the collectives of both compiled programs, and the CPU time of a step, interleaved; the devices are threads. Both
 return the gradients, which PyTorch's `.grad` shows after a step. A call of graphc costs some 50 us more (the mesh is
 made known, arguments are looked at), which tiny steps show.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -214,7 +215,7 @@ def main(arguments: list[str]) -> int:
     more = False
     for name in [n for n in BY_HAND if not names or any(part in n for part in names)]:
         sides, exchanged = compared(name, 128 if timed else 1)
-        timing = interleaved({side: s.step for side, s in sides.items()}) if timed else None
+        timing = interleaved({side: s.step for side, s in sides.items()}, clock=time.process_time) if timed else None
         for side, found in exchanged.items():
             text = ", ".join(f"{count} {kind} ({size:,})" for kind, (count, size) in found.items())
             times = "" if timing is None else f"{timing.seconds[side] * 1e6:8,.0f} us, {timing.ratio[side]:.2f}"

@@ -91,6 +91,7 @@ EXCEPTIONS: dict[str, tuple[str, str]] = {
     "eager.compiling.compiled": ("graphc", "torch.compile compiles by graphc.compile"),
     "graphc.commands.compared": ("compare", "`graphc check`, `localize` and `bench` are commands of compare"),
     "eager.processes.world": ("graphc.lowering", "init_process_group joins processes by JAX's runtime"),
+    "eager.distributed.run": ("graphc.launch", "torch.distributed.run starts processes by the launcher"),
     "eager.core.runtime": ("graphc.lowering", "tensors on devices are JAX's, which is loaded for the first one"),
     "eager.utils.tensorboard.writer": ("graphc.capture", "SummaryWriter.add_graph draws a traced model"),
 }

@@ -16,6 +16,10 @@ _NAMES = {
     "init_process_group is_initialized new_group new_subgroups new_subgroups_by_enumeration",
     "eager.processes.collectives": "all_gather all_gather_into_tensor all_reduce all_to_all all_to_all_single barrier "
     "broadcast gather monitored_barrier reduce reduce_scatter reduce_scatter_tensor scatter",
+    "eager.processes.several": "all_gather_coalesced all_reduce_coalesced",
+    "eager.processes.backends": "BackendConfig DebugLevel get_backend_config get_debug_level "
+    "get_default_backend_for_device get_pg_count is_backend_available is_ucc_available is_xccl_available "
+    "supports_complex",
     "eager.processes.messages": "P2POp batch_isend_irecv irecv isend recv send",
     "eager.processes.objects": "all_gather_object broadcast_object_list gather_object recv_object_list "
     "scatter_object_list send_object_list",
@@ -29,9 +33,10 @@ _WHERE = {name: module for module, names in _NAMES.items() for name in names.spl
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "is_available", "is_gloo_available", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", *_WHERE,
 ]  # fmt: skip
-__getattr__, __dir__ = lazy(
-    __name__, _WHERE, ("algorithms", "checkpoint", "device_mesh", "fsdp", "nn", "optim", "pipelining", "tensor")
-)
+_MODULES = (
+    "algorithms", "checkpoint", "device_mesh", "elastic", "fsdp", "nn", "optim", "pipelining", "run", "tensor",
+)  # fmt: skip
+__getattr__, __dir__ = lazy(__name__, _WHERE, _MODULES)
 
 
 def is_available() -> bool:

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
-from graphc.lowering import factors
-from graphc.lowering.windows import copies
+from graphc.lowering import factors, orders, windows
 from graphc.ops.aval import Aval
 
 
@@ -29,9 +28,21 @@ def copies_of(node: Node, nodes: Mapping[int, Node]) -> list[Copy]:
     if node.op.structured or node.op.several:
         return []
     avals = [nodes[i].aval for i in node.inputs]
-    made = copies(node.op.name, avals, node.params)
+    made = windows.copies(node.op.name, avals, node.params)
     width = node.dtype.itemsize
     return [Copy(node.inputs[k], tuple(count * width for count in counts)) for k, *counts in made]
+
+
+def ordered_by(node: Node, nodes: Mapping[int, Node]) -> int:
+    """The bytes of what `node`, if it sorts, orders in place of its operand, and reads its results off."""
+    if node.op.name not in orders.OVERRIDES:
+        return 0
+    return orders.words(nodes[node.inputs[0]].aval, node.params["axis"], node.params.get("first"))
+
+
+def multiplies_pixels(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether `node` is a convolution that is a product of matrices."""
+    return windows.multiplies(node.op.name, [nodes[i].aval for i in node.inputs], node.params)
 
 
 def scratch_of(node: Node, nodes: Mapping[int, Node], inside: Callable[[Graph], int]) -> int:

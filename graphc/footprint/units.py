@@ -8,11 +8,11 @@ but a sum, and a softmax, computes by itself arithmetic, and a product, that nob
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from graphc.footprint.shares import LESS_MAXIMUM
-from graphc.footprint.temporaries import copies_of, scratch_of, size_of
+from graphc.footprint.temporaries import copies_of, multiplies_pixels, ordered_by, scratch_of, size_of
 from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import ITEM
 from graphc.lowering.factors import BY_COLUMNS
@@ -58,6 +58,8 @@ class Units:
             self.place[id] = self.place[node.inputs[0]] if shown else id
         self._needed = {self.place[id] for id in graph.outputs}
         self._absorbed: set[int] = set()  # products that a sum computes by itself
+        self._seen_flat: set[int] = set()  # matrices that products read, which show arrays of more dims; and these
+        self._flat: dict[int, int] = {}  # node that is written as a matrix only -> the number of that unit
         self._within: dict[int, set[int]] = {}  # of what is written or fused: the units that compute or read it
         for id in reversed([*graph.nodes]):
             self._decide(id)
@@ -65,6 +67,8 @@ class Units:
         for id in graph.nodes:
             if self._written(id):
                 self._add(id)
+            elif id in self._flat:
+                self._flat[id] = self._append(self._reads(graph.nodes[id])[0], size_of(graph.nodes[id].results))
 
     def _turned(self, node: Node, readers: Sequence[Node]) -> bool:
         """Whether `node` is a matrix transposed, which products read as it lies, and LAPACK, which reads columns.
@@ -96,7 +100,11 @@ class Units:
         readers = [self._nodes[i] for i in self._users[id]]
         if self.place[id] != id:  # a view: what it shows is written where this is asked for
             if not self._fuse(node, readers):
-                self._needed.add(self.place[id])
+                whole = self.place[id]
+                if node.aval.ndim <= 2 < self._nodes[whole].aval.ndim:
+                    self._seen_flat |= {id, whole}
+                else:
+                    self._needed.add(whole)
             self._within[id] = self._units_of(readers)
             return
         within = self._units_of(readers)
@@ -105,9 +113,29 @@ class Units:
             self._absorbed.add(id)
             self._within[id] = within
             return
-        if node.op is INPUT or not loops or (is_dear(node) and len(within) > 1):
+        if self._is_flat(node, readers):
+            self._flat[id] = 0
+        elif node.op is INPUT or not loops or id in self._seen_flat or (is_dear(node) and len(within) > 1):
             self._needed.add(id)
         self._within[id] = within
+
+    def _as_matrix(self, node: Node, reader: Node) -> bool:
+        """Whether `reader` is a product that takes the many rows of `node` as those of one matrix."""
+        if node.aval.ndim <= 2:
+            return False
+        return multiplies_pixels(reader, self._nodes) or (
+            is_product(reader) and any(self._nodes[i].aval.ndim <= 2 for i in reader.inputs)
+        )
+
+    def _is_flat(self, node: Node, readers: Sequence[Node]) -> bool:
+        """Whether products read `node` as a matrix, and loops compute it anew: of an array in two shapes XLA writes the
+        one that is asked for, and fuses what is cheap into the readers of the other."""
+        if node.id in self._needed or is_dear(node) or not is_loop(node, self._nodes) or node.op is INPUT:
+            return False
+        loops = [r for r in readers if not self._as_matrix(node, r)]
+        asked = len(loops) < len(readers) or node.id in self._seen_flat
+        loops = [r for r in loops if self.place[r.id] != node.id]
+        return asked and bool(loops) and self._fuse(node, loops)
 
     def _fuse(self, node: Node, readers: Sequence[Node]) -> bool:
         """Whether XLA can compute `node` wherever it is read: loops do."""
@@ -145,6 +173,12 @@ class Units:
         reads: dict[int, None] = {}
         apart = set[int]()
         stack, seen = [(i, node.op.pointwise) for i in reversed(node.inputs)], set[tuple[int, bool]]()
+        for i in node.inputs:
+            whole = self.place[i]
+            flat = self._as_matrix(self._nodes[i], node) if i == whole else i in self._seen_flat
+            if flat and whole in self._flat:
+                reads[self._flat[whole]] = None
+                stack = [pair for pair in stack if pair[0] != i]
         while stack:
             i, elementwise = stack.pop()
             elementwise = elementwise and self._nodes[i].shape == node.shape and self.place[i] == i
@@ -184,12 +218,16 @@ class Units:
         for copy in copies_of(node, self._nodes):
             source = self.place[copy.operand]
             for size in copy.sizes:
-                number = -1 - len(self.units)  # no node's
-                self.units[number] = Unit(number, (source,), ((number, size),), 0, frozenset())
-                source = number
+                source = self._append((source,), size)
             reads.pop(self.place[copy.operand], None)
             reads[source] = None
         parts = [i for i in self._users[id] if i in self._needed] if node.op.several else [id]
+        if size := ordered_by(node, self._nodes):
+            number = self._append(reads, size)
+            for part in parts:
+                writes = ((part, self._written_size(part)),)
+                self.units[part] = Unit(part, (number, *reads), writes, 0, frozenset((number,)))
+            return
         over = over | self._zeros(node, parts, reads)
         writes = tuple([(i, self._written_size(i)) for i in parts])
         self.units[id] = Unit(id, tuple(reads), writes, scratch_of(node, self._nodes, self._inside), frozenset(over))
@@ -200,11 +238,16 @@ class Units:
         made = set[int]()
         for part in parts:
             if node.op.several and self._nodes[part].params["index"] >= carries:
-                number = -1 - len(self.units)  # no node's
-                self.units[number] = Unit(number, (), ((number, size_of(self._nodes[part].results)),), 0, frozenset())
+                number = self._append((), size_of(self._nodes[part].results))
                 reads[number] = None
                 made.add(number)
         return made
+
+    def _append(self, reads: Iterable[int], size: int, over: Collection[int] = ()) -> int:
+        """Append a unit that writes so many bytes, which are no node's. Returns its number."""
+        number = -1 - len(self.units)
+        self.units[number] = Unit(number, tuple(reads), ((number, size),), 0, frozenset(over))
+        return number
 
     def _written_size(self, id: int) -> int:
         """The bytes of a node as it is written: what is only summed, in wider numbers, as these."""

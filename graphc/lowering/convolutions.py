@@ -164,6 +164,12 @@ def _ordered(stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> tup
     return stride, padding, dilation, groups
 
 
+def by_pixels(run: Callable[..., Any], avals: Sequence[Any], params: Mapping[str, Any]) -> bool:
+    """Whether `run`, one of the convolutions here, multiplies each pixel by the weights as a matrix."""
+    kernel = params["shape"] if run is conv_weight else avals[1].shape
+    return params["groups"] == 1 and _is_product(kernel[2:], params["stride"], params["padding"])
+
+
 def copied(run: Callable[..., Any], avals: Sequence[Any], spatial: Sizes, params: Mapping[str, Any]) -> list[Sizes]:
     """Which operands `run`, one of the convolutions here, copies: their numbers, and the elements of each copy in turn.
 
@@ -172,7 +178,7 @@ def copied(run: Callable[..., Any], avals: Sequence[Any], spatial: Sizes, params
     """
     first, second = (aval.size for aval in avals)
     kernel, groups = params["shape"] if run is conv_weight else avals[1].shape, params["groups"]
-    if groups == 1 and _is_product(kernel[2:], params["stride"], params["padding"]):
+    if by_pixels(run, avals, params):
         return []
     if run is conv and groups == 1 and math.prod(kernel[1:]) <= FEW:
         sizes = zip(spatial, params["padding"], params["dilation"], kernel[2:], params["stride"], strict=True)

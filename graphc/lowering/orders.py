@@ -16,6 +16,15 @@ _INT32 = np.dtype(np.int32)
 _LEAST, _MOST = (np.int32(getattr(np.iinfo(_INT32), name)) for name in ("min", "max"))
 
 
+def words(x: Any, axis: int, first: int | None) -> int:
+    """The bytes that `sort` and `argsort` of an array order: of each element its key and place, in 64 bits, or, where
+    they search for the `first` ones, a key of 32."""
+    n = x.shape[axis] if x.shape else 0
+    if x.dtype.itemsize < 8 and first is not None and 0 < PART * min(first, n) <= n:
+        return 4 * x.size
+    return 8 * x.size if n else 0
+
+
 def argsort(x: Any, axis: int, descending: bool) -> Any:
     return _order(lax.stop_gradient(x), axis, descending, None)
 

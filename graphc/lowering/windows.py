@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from graphc.lowering.convolutions import conv, conv_input, conv_weight, copied
+from graphc.lowering.convolutions import by_pixels, conv, conv_input, conv_weight, copied
 from graphc.lowering.scattering import even
 from graphc.lowering.taps import Borders, Sizes, around, cuts, last
 from graphc.lowering.zeros import unsigned
@@ -174,6 +174,11 @@ WINDOWS: dict[str, functools.partial[Any]] = {
     for family, kernels in _KERNELS.items()
     for relative, facts in kernels.items()
 }
+
+
+def multiplies(name: str, avals: Sequence[Any], params: Mapping[str, Any]) -> bool:
+    """Whether the op `name` is a convolution that is a product of matrices: of all pixels, and the weights."""
+    return name in WINDOWS and "groups" in params and by_pixels(WINDOWS[name].args[0], avals, params)
 
 
 def copies(name: str, avals: Sequence[Any], params: Mapping[str, Any]) -> list[Sizes]:

@@ -250,7 +250,36 @@ _REDUCED = {
 } | {"SUM": ("int64", "uint8", "float32", "float64")}  # fmt: skip
 # what PyTorch documents, and its Gloo refuses or, of views that are not contiguous, gets wrong
 BEYOND_GLOO = {"beyond gloo"}
+
+
+def _several(torch: Any, dist: Any, rank: int, size: int) -> Any:
+    xs = [torch.from_numpy(_values(rank)), torch.full((2,), float(rank))]
+    dist.all_reduce_coalesced(xs, async_op=True).wait()
+    gathered = [[torch.empty(2) for _ in range(size)], [torch.empty(3, dtype=torch.int64) for _ in range(size)]]
+    dist.all_gather_coalesced(gathered, [torch.full((2,), float(rank)), torch.from_numpy(_values(rank))])
+    return [x.numpy() for x in xs], [[x.numpy() for x in own] for own in gathered]
+
+
+def _questions(torch: Any, dist: Any, rank: int, size: int) -> Any:
+    asked = [dist.is_backend_available(name) for name in ("gloo", "xyz")]
+    asked += [dist.supports_complex(op) for op in (dist.ReduceOp.SUM, dist.ReduceOp.MAX)]
+    told = [str(dist.get_debug_level()), dist.get_backend_config(), dist.get_default_backend_for_device("cpu")]
+    return [*asked, *told, str(dist.BackendConfig(dist.Backend("cpu:gloo,cuda:nccl"))), dist.get_pg_count() > 0]
+
+
 CASES: dict[str, Case] = {
+    "several": Case(
+        _several,
+        lambda rank, size: (
+            [_all(size).sum(0), np.full(2, size * (size - 1) / 2, np.float32)],
+            [[np.full(2, k, np.float32) for k in range(size)], list(_all(size))],
+        ),
+    ),
+    "questions": Case(
+        _questions,
+        lambda rank, size: [True, False, True, False, "DebugLevel.OFF", "cpu:gloo,cuda:gloo", "gloo",
+                            "cpu:gloo,cuda:nccl", True],
+    ),
     **{f"all_reduce {name} {dtype}": _all_reduce(name, dtype) for name, dtypes in _REDUCED.items() for dtype in dtypes},
     "average": Case(_average, lambda rank, size: (np.full((2, 2), (size - 1) / 2, np.float32), True)),
     "bools": Case(_bools, lambda rank, size: np.array([True, False, True])),

@@ -5,6 +5,7 @@ With "torch" among its arguments PyTorch runs the same cases: test_meshes.py hol
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -172,6 +173,60 @@ def sharded_data(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     return [*losses, *model.parameters(), *found[-1]]
 
 
+def older_wrapper(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
+    """FullyShardedDataParallel comes to what DistributedDataParallel does, recomputed or not; its state dicts, and its
+    optimizer's, are those of the model that it is around, and load into another."""
+    older = importlib.import_module(f"{s.fsdp.__name__}.wrap")
+    again = importlib.import_module(f"{s.dist.__name__}.algorithms._checkpoint.checkpoint_wrapper")
+    nn = s.torch.nn
+    batches = [(s.torch.randn(5, 6, generator=s.torch.Generator().manual_seed(9 * k + rank)), k + 50 * rank)
+               for k in range(STEPS)]  # fmt: skip
+    alike = nn.parallel.DistributedDataParallel(_Mlp(s))
+    expected, _, other = _trained(s, alike, batches)
+    policies = [older.ModuleWrapPolicy({nn.Linear}),
+                functools.partial(older.size_based_auto_wrap_policy, min_num_params=40)]  # fmt: skip
+    found, whole = [], {name.removeprefix("module."): p for name, p in alike.named_parameters()}
+    for policy in policies:
+        model = s.fsdp.FullyShardedDataParallel(
+            _Mlp(s), auto_wrap_policy=policy, device_id=s.torch.device("cpu"), use_orig_params=True
+        )
+        again.apply_activation_checkpointing(model, check_fn=lambda m: isinstance(m, nn.GELU))
+        names = [name.replace("_checkpoint_wrapped_module.", "") for name, _ in model.named_parameters()]
+        assert sorted(name.replace("_fsdp_wrapped_module.", "") for name in names) == sorted(whole), names
+        losses, _, optimizer = _trained(s, model, batches)
+        for a, b in zip(losses, expected, strict=True):
+            same(a, b)
+        state = model.state_dict()
+        for name, p in whole.items():
+            same(state[name], p)
+        with s.fsdp.FullyShardedDataParallel.summon_full_params(model), s.torch.no_grad():
+            assert {name: tuple(p.shape) for name, p in model.named_parameters()} == {
+                name: tuple(p.shape) for name, p in whole.items()
+            }
+            for p in model.parameters():
+                p.add_(1)
+        for name, p in model.state_dict().items():
+            same(p, whole[name] + 1)
+        model.load_state_dict(state)
+        found += [*losses, len(s.fsdp.FullyShardedDataParallel.fsdp_modules(model))]
+        if s.torch.__name__ == "torch":  # which needs a GPU for the rest
+            continue
+        kept = s.fsdp.FullyShardedDataParallel.optim_state_dict(model, optimizer)
+        for name, p in whole.items():
+            same(kept["state"][name]["exp_avg"], other.state[p]["exp_avg"])
+        for x, _ in batches:
+            model(x).sum().backward()
+            optimizer.step()
+        optimizer.load_state_dict(s.fsdp.FullyShardedDataParallel.optim_state_dict_to_load(model, optimizer, kept))
+        again_kept = s.fsdp.FullyShardedDataParallel.optim_state_dict(model, optimizer)
+        for name, p in whole.items():
+            same(again_kept["state"][name]["exp_avg"], other.state[p]["exp_avg"])
+        only = s.fsdp.FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
+        with s.fsdp.FullyShardedDataParallel.state_dict_type(model, s.fsdp.StateDictType.FULL_STATE_DICT, only):
+            assert len(model.state_dict()) == (0 if rank else len(whole))
+    return found
+
+
 def tensor_parallel(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     """A split MLP given the whole, or a part of the sequence, is the MLP."""
     styles, shard, found = s.parallel, s.tensor.Shard, []
@@ -253,6 +308,33 @@ def pipelines(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
         for p, g in zip(own.parameters(), grads, strict=True):
             same(p.grad, g)
         found += [grads, losses if last else []]
+    return found
+
+
+def interleaved(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
+    """Several stages in each process are the whole model, by each schedule and also if microbatches are few."""
+    nn, found, size = s.torch.nn, [], mesh.size()
+    x, y = (s.torch.randn(24, 5, generator=s.torch.Generator().manual_seed(k)) for k in range(2))
+    for name in ("Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"):
+        s.torch.manual_seed(0)
+        layers = [nn.Sequential(nn.Linear(5, 5), nn.Tanh()) for _ in range(2 * size)]
+        s.F.mse_loss(expected := nn.Sequential(*layers)(x), y).backward()
+        other = 2 * size - 1 - rank if "V" in name else rank + size
+        own = nn.ModuleList([layers[rank], layers[other]])
+        grads = [p.grad.clone() for p in own.parameters()]
+        own.zero_grad()
+        stages = [s.pipelining.PipelineStage(layers[k], k, 2 * size, s.torch.device("cpu")) for k in (rank, other)]
+        schedule = importlib.import_module(f"{s.pipelining.__name__}.schedules").get_schedule_class(name)
+        steps, losses = schedule(stages, n_microbatches=2 * size, loss_fn=nn.MSELoss()), []
+        last = rank == (0 if "V" in name else size - 1)
+        made = steps.step(*([x] if rank == 0 else []), **({"target": y, "losses": losses} if last else {}))
+        if last:
+            same(made, expected)
+        for p, g in zip(own.parameters(), grads, strict=True):
+            same(p.grad, g)
+        found += [grads, losses if last else []]
+    if s.torch.__name__ == "eager":
+        refused(ValueError, lambda: schedule(stages[:1], 2))
     return found
 
 
@@ -372,8 +454,8 @@ def compiled_training(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
 
 
 _CASES = (
-    parts, terms, gradients, errors, meshes, sharded_data, tensor_parallel, two_dims, local_maps, pipelines,
-    checkpoints, without_values, compiled, sequences, compiled_training,
+    parts, terms, gradients, errors, meshes, sharded_data, older_wrapper, tensor_parallel, two_dims, local_maps,
+    pipelines, interleaved, checkpoints, without_values, compiled, sequences, compiled_training,
 )  # fmt: skip
 CASES = {case.__name__: case for case in _CASES}
 

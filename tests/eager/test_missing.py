@@ -55,7 +55,7 @@ def test_missing_modules_say_what_to_use(name: str):
     [
         ("import eager.nested", "pad_sequence"),
         ("from eager import hsmm", "torch.sparse"),
-        ("import eager.distributed.rpc", "process groups"),
+        ("import eager.distributed.rpc", "send_object_list"),
         ("from eager import tensr", "Did you mean: 'tensor'"),
         ("from eager.utils.data import DataLoder", "Did you mean: 'DataLoader'"),
     ],

@@ -128,6 +128,8 @@ def _of_sequences(k: int) -> Iterator[tuple[str, Made]]:
     for name, dropout in (("transformer", 0.0), ("dropout", 0.1)):
         layer = nn.TransformerEncoderLayer(64, 4, 256, dropout=dropout, batch_first=True)
         yield name, step(layer, s.Adam, r(4 * k, 48, 64), r(4 * k, 48, 64))
+    wide = nn.Sequential(nn.LayerNorm(64), nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
+    yield "rows", step(wide, s.Adam, r(8 * k, 64, 64), r(8 * k, 64, 64))
     yield "lstm", step(First(nn.LSTM(32, 48, batch_first=True)), s.Adam, r(8 * k, 24, 32), r(8 * k, 24, 48))
     yield "two grus", step(First(nn.GRU(32, 32, num_layers=2)), s.SGD, r(20, 8 * k, 32), r(20, 8 * k, 32))
     yield "long attention", forward(Attends(32, 2), r(1, 512 * k, 32))
@@ -148,6 +150,8 @@ def harder(k: int) -> Iterator[tuple[str, Made]]:
     yield from _of_sequences(k)
     x = r(64 * k, 256)
     yield "picked", Made(lambda x: (x.gather(-1, x.argsort(-1, descending=True)), x.median(-1)[0]), (x,))
+    rows = r(256 * k, 256)
+    yield "sorted", Made(lambda x: (x.topk(8, -1), x.sort(0)[0]), (rows,))
     count = torch.arange(4096 * k).reshape(64 * k, 64) % 50
     yield "counts", Made(lambda x: (torch.bincount(x.flatten(), minlength=50), (x[..., None] == 7).sum(0)), (count,))
     waves = _gradients(lambda x, w: torch.fft.irfft(torch.fft.rfft(x) * torch.fft.rfft(w)).square().mean())

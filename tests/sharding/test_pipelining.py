@@ -10,6 +10,7 @@ import eager.distributed.pipelining
 import graphc
 from eager import nn
 from eager.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, SplitPoint, pipeline
+from eager.distributed.pipelining.interleaved import played
 from graphc.sharding import Mesh, P, propagated, total
 from graphc.sharding.layout import layout_of
 from tests.sharding import pipelines
@@ -146,3 +147,17 @@ def test_a_rotation_is_a_permute_of_rows(shift, rows):
     found = propagated(graph, layout_of(graph, Mesh((4,), ("pipe",)), [P("pipe")]))
     assert [c.bytes // 12 for c in found.collectives] == rows
     assert set(total(found.collectives)) <= {"collective-permute"}
+
+
+@pytest.mark.parametrize(("processes", "own", "count"), [(2, 2, 4), (3, 2, 1), (4, 3, 6), (2, 1, 5)])
+@pytest.mark.parametrize("folded", [False, True])
+def test_several_stages_in_a_process_never_wait_in_a_circle(processes: int, own: int, count: int, folded: bool):
+    ranks = [k % processes if k // processes % 2 == 0 or not folded else processes - 1 - k % processes
+             for k in range(processes * own)]  # fmt: skip
+    for ahead in (None, lambda rank: 0, lambda rank: processes - rank):
+        done = set()
+        for forward, stage, k in played(ranks, count, lambda step: (step[0], step[2], step[1]), ahead):
+            before = [(True, stage - 1, k)] if forward else [(True, stage, k), (False, stage + 1, k)]
+            assert all(step in done or step[1] in (-1, len(ranks)) for step in before)
+            done.add((forward, stage, k))
+        assert len(done) == 2 * len(ranks) * count

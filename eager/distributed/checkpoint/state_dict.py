@@ -15,9 +15,12 @@ from eager.core.grad_mode import no_grad
 from eager.core.pytree import tree_map
 from eager.core.tensor import Tensor
 from eager.distributed.checkpoint.peers import peers
+from eager.distributed.tensor.dtensor import is_distributed
+from eager.distributed.transparent import bare
 from eager.functional.creation import zeros, zeros_like
 from eager.nn.module import Module
 from eager.optim import Optimizer
+from eager.processes.world import get_rank, is_initialized
 
 WRAPPERS = ("module", "_orig_mod")  # the attribute of a wrapper that has the model
 NO_OPTIMIZER = "Optimizers are not passed in but optim_only is set to True."
@@ -45,7 +48,9 @@ class StateDictOptions:
     broadcast_from_rank0          set what rank 0 gives, on all ranks; needs `full_state_dict`
     flatten_optimizer_state_dict  one flat dict, with names such as "state.fc.weight.exp_avg"
 
-    `full_state_dict` changes nothing else: tensors are whole here. `keep_submodule_prefixes`: only for `submodules`.
+    full_state_dict               tensors whole; with `cpu_offload` the first process alone gets them, the others {}
+
+    `keep_submodule_prefixes`: only for `submodules`.
     """
 
     full_state_dict: bool = False
@@ -86,11 +91,18 @@ def _tuple(optimizers: Optimizer | Iterable[Optimizer]) -> tuple[Optimizer, ...]
 def _parameters(model: Module) -> dict[int, str]:
     """id of a parameter -> its name: the first, of those that it has."""
     names = _names(model)
-    return {id(parameter): names.get(name, name) for name, parameter in model.named_parameters()}
+    return {id(p): names.get(bare(name), bare(name)) for name, p in model.named_parameters()}
 
 
 def _finished(state: Any, options: StateDictOptions) -> Any:
-    return tree_map(lambda x: x.cpu() if isinstance(x, Tensor) else x, state) if options.cpu_offload else state
+    """`state` as the options say it. What is whole and on the CPU is for a file: the first process alone gets it."""
+    if options.full_state_dict:
+        state = tree_map(lambda x: x.full_tensor() if is_distributed(x) else x, state)
+    if not options.cpu_offload:
+        return state
+    if options.full_state_dict and is_initialized() and get_rank():
+        return {}
+    return tree_map(lambda x: x.cpu() if isinstance(x, Tensor) else x, state)
 
 
 @no_grad()
@@ -190,10 +202,20 @@ def set_optimizer_state_dict(
     state = _from_rank0(optim_state_dict, options)
     if not state:
         raise RuntimeError(NO_OPTIMIZER_STATE.format(found=state))
-    names = _parameters(model)
-    parts = [_part(optimizer, names, state, options.strict) for optimizer in chosen]
+    parts = [
+        optimizer_state_dict_for(model, optimizer, state, StateDictOptions(strict=options.strict))
+        for optimizer in chosen
+    ]
     for optimizer, part in zip(chosen, parts, strict=True):
         optimizer.load_state_dict(part)
+
+
+def optimizer_state_dict_for(
+    model: Module, optimizer: Optimizer, state: Mapping[str, Any], options: StateDictOptions
+) -> dict[str, Any]:
+    """What `optimizer.load_state_dict` takes, of what `get_optimizer_state_dict` gave for all. RuntimeError as
+    `set_optimizer_state_dict`. Not in PyTorch."""
+    return _part(optimizer, _parameters(model), _from_rank0(state, options), options.strict)
 
 
 def set_state_dict(

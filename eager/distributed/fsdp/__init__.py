@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from eager.core.dtypes import dtype
 from eager.core.tensor import Tensor
@@ -19,16 +18,24 @@ from eager.distributed.tensor.dtensor import available
 from eager.distributed.tensor.modules import distribute_parameter
 from eager.distributed.tensor.placements import Placement, Replicate, Shard
 from eager.nn import Module
+from graphc.lazy import lazy
 
-__all__ = [
-    "CPUOffloadPolicy",
-    "FSDPModule",
-    "FullyShardedDataParallel",
-    "MixedPrecisionPolicy",
-    "OffloadPolicy",
-    "fully_shard",
-    "zero",
-]
+# module -> the public names that it has: those of the older wrapper
+_NAMES = {
+    "eager.distributed.fsdp.fully_sharded_data_parallel": "FullyShardedDataParallel",
+    "eager.distributed.fsdp.api": "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig "
+    "LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision OptimStateDictConfig OptimStateKeyType "
+    "ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictConfig StateDictSettings "
+    "StateDictType",
+}
+_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
+_MODULES = ("api", "fully_sharded_data_parallel", "sharded_grad_scaler", "wrap")
+
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle", "fully_shard",
+    "register_fsdp_forward_method", "zero", *_WHERE,
+]  # fmt: skip
+__getattr__, __dir__ = lazy(__name__, _WHERE, _MODULES)
 
 
 @dataclass(frozen=True)
@@ -53,11 +60,11 @@ class CPUOffloadPolicy(OffloadPolicy):
     pin_memory: bool = True
 
 
-class FullyShardedDataParallel(Module):
-    """The older wrapper. NotImplementedError for an instance: `fully_shard` marks a module, which stays as it is."""
+class UnshardHandle:
+    """What `unshard(async_op=True)` returns."""
 
-    def __init__(self, module: Module, *args: Any, **kwargs: Any):
-        raise NotImplementedError("FullyShardedDataParallel: use fully_shard(module, mesh=mesh)")
+    def wait(self) -> None:
+        """No effect."""
 
 
 class FSDPModule:
@@ -88,8 +95,9 @@ class FSDPModule:
     def set_modules_to_backward_prefetch(self, modules: Iterable[Module]) -> None:
         """No effect: nothing is gathered early."""
 
-    def unshard(self, async_op: bool = False) -> None:
-        """No effect: the next forward gathers."""
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """No effect: the next forward gathers. async_op: returns what can be waited for."""
+        return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:
         """No effect: parameters are in parts but for their module's forward."""
@@ -116,22 +124,42 @@ def fully_shard(
         if (size := meet()) == 1:
             raise ValueError("fully_shard: pass mesh=; there is no default process group to make one of")
         mesh = init_device_mesh("cpu", (size,))
-    policy = mp_policy or MixedPrecisionPolicy()
     if offload_policy not in (None, OffloadPolicy()) and mesh.device_type != "cpu":
         raise NotImplementedError("fully_shard: offload_policy")
     if mesh.ndim not in (1, 2):
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
-    owned = [p for p in _parameters([module], ignored_params) if not any(m.gathered for m in marks.of(p))]
-    split = {id(parameter): _split(parameter, mesh, stage=3, choose=shard_placement_fn) for parameter in owned}
-    if available(mesh):
-        Gathering(module, split, mesh, policy).install()
+    policy = mp_policy or MixedPrecisionPolicy()
+    module.__dict__["_gathering"] = held_in_parts(module, mesh, policy, shard_placement_fn, ignored_params)
     kind: type = type(module)
     if not isinstance(module, FSDPModule):
         module.__class__ = _KINDS.setdefault(kind, type(f"FSDP{kind.__name__}", (FSDPModule, kind), {}))
     return module
 
 
+def held_in_parts(
+    module: Module, mesh: DeviceMesh, policy: MixedPrecisionPolicy,
+    choose: Callable[[Tensor], Shard | None] | None = None, ignored: set[Tensor] | None = None,
+) -> Gathering:  # fmt: skip
+    """Lay the parameters of `module` in parts over the mesh, but for those that a module inside has laid. Returns what
+    gathers them, for each forward of `module` by itself."""
+    owned = [p for p in _parameters([module], ignored) if not any(m.gathered for m in marks.of(p))]
+    split = {id(parameter): _split(parameter, mesh, stage=3, choose=choose) for parameter in owned}
+    gathering = Gathering(module, split, mesh, policy)
+    if available(mesh):
+        gathering.install()
+    return gathering
+
+
 _KINDS: dict[type, type] = {}  # as PyTorch does it, a module becomes one of a class that also is FSDPModule
+
+
+def register_fsdp_forward_method(module: Module, method_name: str) -> None:
+    """Let a method of `module` gather its parameters, as its forward does. No effect if `fully_shard` has not been
+    called on it, AttributeError for no method. As PyTorch's."""
+    method = getattr(module, method_name)
+    gathering = module.__dict__.get("_gathering")
+    if gathering is not None:
+        setattr(module, method_name, gathering.around(method))
 
 
 def zero(module: Module, mesh: DeviceMesh, stage: int) -> Module:

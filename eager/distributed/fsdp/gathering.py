@@ -6,10 +6,14 @@ each computes with plain tensors of its own, and the gradients of what it has ga
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, final
 
+from eager.core.grad_mode import no_grad
 from eager.core.interpreter import current_interpreter
+from eager.core.parameter import Parameter
 from eager.core.pytree import tree_map
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
@@ -48,6 +52,46 @@ class Gathering:
         """Let the module call these."""
         self._module.register_forward_pre_hook(self._before, prepend=True, with_kwargs=True)
         self._module.register_forward_hook(self._after, always_call=True)
+
+    def around(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A method of the module, for which its parameters are gathered as for its forward."""
+
+        @functools.wraps(method)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            given = self._before(self._module, args, kwargs)
+            args, kwargs = (args, kwargs) if given is None else given
+            output = None
+            try:
+                output = method(*args, **kwargs)
+            finally:
+                output = self._after(self._module, args, output)
+            return output
+
+        return run
+
+    @contextmanager
+    def whole(self, keep: bool, gradients: bool) -> Iterator[None]:
+        """A context in which the module has plain parameters, whole. keep: what is written to them is kept.
+        gradients: theirs, too."""
+        made: list[tuple[dict[str, Any], str, Any]] = []
+        for table, name, _ in self._slots:
+            parameter: Any = table[name]
+            with no_grad():
+                full = Parameter(parameter.full_tensor().clone(), parameter.requires_grad)
+                if gradients and parameter.grad is not None:
+                    full.grad = parameter.grad.full_tensor().clone()
+            table[name] = full
+            made.append((table, name, parameter))
+        try:
+            yield
+        finally:
+            for table, name, parameter in made:
+                full, table[name] = table[name], parameter
+                with no_grad():
+                    if keep:
+                        parameter.copy_(distributed(full.detach(), parameter.device_mesh, parameter.placements))
+                    if keep and full.grad is not None and parameter.grad is not None:
+                        parameter.grad.copy_(distributed(full.grad, parameter.device_mesh, parameter.placements))
 
     def _before(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not available(self._mesh):

@@ -1,0 +1,1 @@
+"""Modules that are computed again for their gradients. As `torch.distributed.algorithms._checkpoint`."""

@@ -1,0 +1,1 @@
+"""Processes of a launcher. As `torch.distributed.elastic.multiprocessing`."""

@@ -1,0 +1,1 @@
+"""As `torch.distributed.elastic.utils`."""
