@@ -177,7 +177,7 @@ def _along_several(name: str, function: Any, inverse: bool, what: str) -> Any:
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"{what} along `dim`, all dims by default. As `torch.fft.{name}`."
-    return with_out(f"fft_{name}", transform)
+    return checking(f"fft_{name}", with_out(f"fft_{name}", transform), home=__name__, written=False)
 
 
 def _along_two(name: str, general: Any) -> Any:
@@ -186,7 +186,7 @@ def _along_two(name: str, general: Any) -> Any:
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"`{general.__name__}` along two dims. As `torch.fft.{name}`."
-    return with_out(f"fft_{name}", transform)
+    return checking(f"fft_{name}", with_out(f"fft_{name}", transform), home=__name__, written=False)
 
 
 fftn = _along_several("fftn", _all_to_all, False, "The discrete Fourier transform")

@@ -32,7 +32,7 @@ PYTHON = frozenset(
 )
 VARIOUS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 MANY = 1 << 10  # more arguments than any call has
-INSIDE = re.compile(r"[\w.<>]*<locals>\.\w+\(\)")  # the name of a function that another one has made
+CALL = re.compile(r"([\w.<>]+)\(\) (?:takes|missing|got) ")  # how Python's errors of a call begin
 # arguments that are an int or several, in all functions that have them
 INTS = frozenset("size stride kernel_size s pad padding dilation split_sizes output_size dims normalized_shape".split())
 WORDS = frozenset({"padding"})  # of those, which may be a word as well: "same"
@@ -188,12 +188,22 @@ def raise_better(error: Exception, name: str, function: Callable[..., Any], valu
         said = isinstance(error, TypeError) and SAID.match(str(error)) is not None
         if (wrong := wrong_argument(name, function, values, named, method, python, said)) is not None:
             raise wrong from None
-        if isinstance(error, TypeError) and INSIDE.match(str(error)):
-            raise TypeError(INSIDE.sub(f"{name}()", str(error))) from None
+        text = str(error)
+        found = CALL.match(text) if isinstance(error, TypeError) else None
+        if found is not None and ("<locals>" in found[1] or found[1] == function.__name__):
+            raise TypeError(_said_as(name, function, method, python) + text[found.end(1) :]) from None
         raise error
     finally:
         # an error has this frame: one that it had as well would keep the arguments of the call until it is collected
         del error, wrong
+
+
+def _said_as(name: str, function: Callable[..., Any], method: bool, python: bool) -> str:
+    """What Python calls the function of PyTorch in an error: those that it writes in Python have a name there."""
+    if method and name in PYTHON:
+        return f"Tensor.{name}"
+    # a function that may return indices chooses between two, and the one without has this name
+    return f"_{name}" if python and "return_indices" in inspect.signature(function).parameters else name
 
 
 def checking(name: str, function: Callable[..., Any], method: bool = False, python: bool = False,
