@@ -161,6 +161,14 @@ def _scales(a, b, c, scaled) -> bool:
     return not scaled.builder.nodes[scaled.id].op.pointwise or (1 + WRITE) * size <= scaled.aval.size
 
 
+def _is_scaled_sooner(a, b, c, x) -> bool:
+    """Whether an operand `x` is scaled in less time than the product of `a` and `b`."""
+    if len(a.shape) < 2 or len(b.shape) < 2 or a.dtype != b.dtype or c.shape != () or not is_normal(x, number(c)):
+        return False
+    size = math.prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2])) * a.shape[-2] * b.shape[-1]
+    return MANY * math.prod(x.shape) <= size
+
+
 _ONE_HOT = {"i": Ints((6, 1), 40), "c": Counted((40,)), "w": Floats((40, 5)), "t": FLOAT64}
 _ONE_EACH = {"i": Ints((6, 1), 40), "c": Counted((40,)), "x": Floats((6, 40)), "t": FLOAT64, "a": (1,), "k": False}
 _ONE_HOT_TURNED = {"i": Ints((6, 1), 40), "c": Counted((40,)), "g": Floats((6, 5)), "t": FLOAT64}
@@ -173,6 +181,12 @@ RULES = (
     R("matmul_scaled_right", REASSOCIATES, lambda F, a, b, c: a @ (b * c), lambda F, a, b, c: (a @ b) * number(c),
       numbers="c", when=lambda a, b, c: _scales(a, b, c, b),
       example={"a": Floats((2, 4)), "b": Floats((4, 9)), "c": Full((), 1.7)}),
+    R("scaled_product_left", REASSOCIATES, lambda F, a, b, c: (a @ b) * c, lambda F, a, b, c: (a * number(c)) @ b,
+      numbers="c", when=lambda a, b, c: _is_scaled_sooner(a, b, c, a),
+      example={"a": Floats((9, 2)), "b": Floats((2, 40)), "c": Full((), 1.7)}),
+    R("scaled_product_right", REASSOCIATES, lambda F, a, b, c: (a @ b) * c, lambda F, a, b, c: a @ (b * number(c)),
+      numbers="c", when=lambda a, b, c: _is_scaled_sooner(a, b, c, b),
+      example={"a": Floats((40, 2)), "b": Floats((2, 9)), "c": Full((), 1.7)}),
     # a part of a product from parts of its operands: few enough that the product may be there for others as well
     R("rows_of_product", REASSOCIATES, lambda F, a, b, i, s: F.index(a @ b, i, spec=s),
       lambda F, a, b, i, s: F.index(a, i, spec=s[:1]) @ b, when=_rows_of,
