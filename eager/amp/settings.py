@@ -78,7 +78,7 @@ def is_autocast_cache_enabled() -> bool:
     return autocast_state().cache_enabled
 
 
-def set_autocast_cache_enabled(enabled: bool) -> None:
+def set_autocast_cache_enabled(enabled: Any) -> None:
     """Keep casts of weights until autocast ends, or make each anew. As `torch.set_autocast_cache_enabled`."""
     if not isinstance(enabled, bool):
         raise TypeError(f"enabled must be a bool (got {type_name(enabled)})")

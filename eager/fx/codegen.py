@@ -22,10 +22,11 @@ from eager.fx.node import Node, map_arg
 # what all generated code may name, and no node may be called
 RESERVED = ("inf", "nan", "NoneType", "torch", "device", "fx_pytree", "pytree")
 # functions of `operator` and their signs
-BINARY = dict(pair.split(" ") for pair in (
+_PAIRS = (
     "eq ==|ne !=|lt <|gt >|le <=|ge >=|add +|sub -|mul *|floordiv //|truediv /|div /|mod %|pow **|lshift <<|rshift >>|"
     "and_ &|xor ^|matmul @"
-).split("|"))  # fmt: skip
+)
+BINARY = {name: sign for name, _, sign in [pair.partition(" ") for pair in _PAIRS.split("|")]}
 BINARY["or_"] = "|"
 # the operators -> how generated code has them, with {} for each argument
 OPERATORS = {name: f"{{}} {sign} {{}}" for name, sign in BINARY.items()}

@@ -121,9 +121,9 @@ FAULTS: tuple[Fault, ...] = (
     # mechanisms
     _fault("numbers dropped", SUMS, wrapped(emit._Writer, "_scaled", lambda sound: lambda self, part: part),
            program(lambda a, x: (3.0 * a) @ a @ x, _square, _x)),
-    _fault("offsets dropped", SUMS, lambda: attribute(emit, "_digits", _without_offset(emit._digits)),
+    _fault("offsets dropped", SUMS, lambda: attribute(emit, "digits", _without_offset(emit.digits)),
            program(lambda a, b: (a @ b)[3:5], _square, _other)),
-    _fault("reversals dropped", SUMS, lambda: attribute(emit, "_digits", _not_turned(emit._digits)),
+    _fault("reversals dropped", SUMS, lambda: attribute(emit, "digits", _not_turned(emit.digits)),
            program(lambda a, b: (a @ b).flip(0)[:, 1], _square, _other)),
     _fault("solutions one further", SUMS, wrapped(affine.Equations, "solved", _one_more),
            program(lambda a, b: (a @ b)[3], _square, _other)),
