@@ -36,7 +36,7 @@ BY_NAME: dict[str, str] = {
     "blocksize": "int | Sequence[int]",
     "sparse_dim": "int | layout | None",
     "device": "Device",
-    "set_autocast_cache_enabled.enabled": "_bool",
+    "set_autocast_cache_enabled.enabled": "bool",
     "layout": "layout | None",
     "memory_format": "memory_format | None",
     "out": "Tensor | None",
