@@ -63,6 +63,13 @@ class Interpreter:
     def created(self, tensor: Any) -> None:
         """A concrete tensor has been made inside the traced function."""
 
+    def begun(self, keeper: Any) -> None:
+        """What keeps values, an optimizer or a parameter, has been made inside the traced function."""
+
+    def keeps_inside(self, keeper: Any) -> bool:
+        """Whether each call makes this keeper of values anew, so that what it keeps is no state of the program."""
+        return False
+
     def assign(self, target: Any, value: Any, name: str, where: Any = None) -> Any:
         """The in-place op `name` gives `target` the values of `value`, which fits. Returns `target`.
 

@@ -27,7 +27,9 @@ def new_parameter(shape: tuple[int, ...], device: Any, dtype: Any) -> Parameter:
     if where is META:
         return Parameter(Tensor._wrap(Meta(shape, kind)))
     with interpreting(IMMEDIATE):
-        return Parameter(placed(E.full(shape=shape, value=0, dtype=kind), where))
+        made = Parameter(placed(E.full(shape=shape, value=0, dtype=kind), where))
+    current_interpreter().begun(made)
+    return made
 
 
 def add_parameters(module: Module, device: Any, dtype: Any, **shapes: tuple[int, ...] | None) -> None:

@@ -23,8 +23,9 @@ from eager.nn.hooks import HookTable, RemovableHandle
 from eager.nn.module import clear_gradient, typename
 from eager.optim.checks import CHECKS
 from eager.optim.compatibility import required
-from eager.optim.state import Parts, Remembered, StateInUse, fitted, parts
+from eager.optim.state import Parts, Remembered, StateInUse, fitted, parts, within
 from graphc.ops.dtypes import FLOAT32
+from graphc.scoped import variable
 
 Group = dict[str, Any]
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
@@ -66,6 +67,7 @@ class Optimizer:
                 + typename(params)
             )
         self.defaults = defaults
+        current_interpreter().begun(self)
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
         groups: list[Any] = list(params)
@@ -156,8 +158,15 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient. `closure` recomputes the loss, which is returned."""
         self._opt_called = True
+        interpreter = current_interpreter()
+        if interpreter.keeps_inside(self):
+            with variable(within, True):
+                return self._hooked_step(closure)
         if not on_arrays():
-            current_interpreter().on_interrupt(self._remembered().put_back)
+            interpreter.on_interrupt(self._remembered().put_back)
+        return self._hooked_step(closure)
+
+    def _hooked_step(self, closure: Callable[[], Any] | None) -> Any:
         if EVERY_OPTIMIZER or (self._tables and self._tables.keys() & STEP_HOOKS):
             return self._run_step((self,) if closure is None else (self, closure), {}, type(self)._step)
         return self._step(closure)
@@ -174,8 +183,13 @@ class Optimizer:
                 self._update(group)
         if not on_arrays():  # the settings are Python values like any other; the state may be made on the way
             what = f"whether {type(self).__name__} has the same state tensors"
-            current_interpreter().guard(StateInUse(self), True, what)
+            self._guard(StateInUse(self), True, what)
         return loss
+
+    def _guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
+        """See `Interpreter.guard`: of what this optimizer keeps, if it is there before a call."""
+        if not within.get():
+            current_interpreter().guard(getter, value, what)
 
     def _refuse_sparse(self, group: Group) -> None:
         if any(p.grad is not None and is_sparse(p.grad) for p in group["params"]):

@@ -57,10 +57,13 @@ class SGD(Optimizer):
         if is_sparse(grad):
             return _sparse_direction(grad, group, remembered)
         buffer = remembered.get("momentum_buffer")
+        if buffer is None and not group["dampening"]:
+            # the sum of -0.0 and any number is that number: a compiled first step is the program of all steps
+            buffer = remembered["momentum_buffer"] = like(parameter, -0.0)
         if buffer is None:
             # the first step takes another path than the rest
             what = "whether SGD has a momentum_buffer"
-            current_interpreter().guard(lambda: remembered.get("momentum_buffer") is not None, False, what)
+            self._guard(lambda: remembered.get("momentum_buffer") is not None, False, what)
             buffer = remembered["momentum_buffer"] = like(parameter)
             assign(buffer, grad, "copy")
         else:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from contextvars import ContextVar
 from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from eager.core.interpreter import IMMEDIATE, interpreting
+from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting
 from eager.core.placed import data_of, filled, is_elsewhere, is_placed
 from eager.core.placed import like as laid_like
 from eager.core.sparse import is_sparse
@@ -21,6 +22,9 @@ from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
 
 if TYPE_CHECKING:
     from eager.optim.optimizer import Optimizer
+
+
+within: ContextVar[bool] = ContextVar("within", default=False)  # a step of an optimizer that a trace has made
 
 
 class Remembered(NamedTuple):
@@ -83,8 +87,7 @@ class Parts(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if isinstance(value, Tensor) and tuple(value._d.shape) == self._shape:  # new: no count of steps
-            with interpreting(IMMEDIATE):
-                value = view_as_complex(value).clone()
+            value = outliving(lambda: view_as_complex(value).clone())
         self._kept[name] = value
         super().__setitem__(name, parts(value))
 
@@ -98,18 +101,25 @@ def parts(value: Any) -> Any:
     return view_as_real(value) if isinstance(value, Tensor) and value._dtype().kind == "c" else value
 
 
-def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
-    """A new state tensor, real even under a trace; full of `value`."""
+def outliving(make: Callable[[], Tensor]) -> Tensor:
+    """A new state tensor, real even under a trace: it outlives that, unless its optimizer does not."""
     with interpreting(IMMEDIATE):
-        return E.full(shape=shape, value=value, dtype=dtype)
+        made = make()
+    if within.get():
+        current_interpreter().created(made)
+    return made
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
+    """A new state tensor, full of `value`."""
+    return outliving(lambda: E.full(shape=shape, value=value, dtype=dtype))
 
 
 def like(parameter: Tensor, value: float = 0, shape: tuple[int, ...] | None = None) -> Tensor:
     """A new state tensor of the dtype of `parameter`, of its shape if none is given, and where it lies."""
     shape = tuple(parameter._d.shape) if shape is None else shape
     if is_elsewhere(parameter):
-        with interpreting(IMMEDIATE):
-            return Tensor._wrap(filled(shape, parameter._dtype(), value, parameter._d))
+        return outliving(lambda: Tensor._wrap(filled(shape, parameter._dtype(), value, parameter._d)))
     return zeros(shape, parameter._dtype(), value)
 
 

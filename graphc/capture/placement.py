@@ -51,18 +51,19 @@ class Placement:
         self._target: device | None = None  # where something is moved to
         self._moved: set[int] = set()  # ids of tensors, given to the program, that are moved
         self._met: list[DeviceMesh] = []  # those that tensors are put on
-        self._given = [t.device for t in state.arguments if isinstance(t, Tensor) and is_placed(t)]
-        self._seen = 0  # of the sources, those whose device is in `_given`
+        self._given: list[device] = []
+        self._seen = 0, 0  # of the arguments and sources, those whose device is in `_given`
         self._known: dict[int, tuple[Node, Any]] = {}  # the mesh of what a node computes, see `_mesh_of`
 
     @property
     def device(self) -> device:
         """Where the program runs, as far as it is known."""
-        sources = self._state.sources
-        if self._seen != len(sources):  # fewer, where rules of the user have been traced and the trace goes on before
-            new = [s.tensor for s in sources[self._seen :] if isinstance(s, Captured)]
-            self._given += [t.device for t in new if is_placed(t)]
-            self._seen = len(sources)
+        arguments, sources = self._state.arguments, self._state.sources
+        if self._seen != (len(arguments), len(sources)):
+            first, second = self._seen
+            new = [*arguments[first:], *(s.tensor for s in sources[second:] if isinstance(s, Captured))]
+            self._given += [t.device for t in new if isinstance(t, Tensor) and is_placed(t)]
+            self._seen = len(arguments), len(sources)
         found = [*self._given, *map(device_of_mesh, self._met)]
         if self._target is not None:
             found.insert(0, self._target)

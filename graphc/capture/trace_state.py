@@ -42,6 +42,7 @@ class TraceState:
     stand_ins        by id of an argument: the traced tensor in its place
     held             by id of a concrete tensor: that, and its present value
     fresh            concrete tensors made inside the trace, by id
+    keepers          optimizers, and parameters of layers, made inside the trace, by id
     owners           by id of a tensor: where it comes from
     lifted           what was in lifted places before the program
     lifted_tensors   by id of a tensor in such a place: the place
@@ -68,6 +69,7 @@ class TraceState:
     stand_ins: dict[int, Tensor] = dataclasses.field(default_factory=dict)
     held: dict[int, tuple[Tensor, Symbol]] = dataclasses.field(default_factory=dict)
     fresh: dict[int, Tensor] = dataclasses.field(default_factory=dict)
+    keepers: dict[int, Any] = dataclasses.field(default_factory=dict)
     owners: dict[int, Owner] = dataclasses.field(default_factory=dict)
     lifted: dict[Lifted, Any] = dataclasses.field(default_factory=dict)
     lifted_tensors: dict[int, Lifted] = dataclasses.field(default_factory=dict)
@@ -84,7 +86,7 @@ class TraceState:
 
     def forget(self) -> None:
         """Let go of the tensors of the program around, at the end: a trace is a cycle, which lives on for a while."""
-        for known in (self.sources, self.held, self.owners):
+        for known in (self.sources, self.held, self.owners, self.keepers):
             known.clear()
 
     def input(self, name: str, aval: Aval, source: Source) -> Symbol:

@@ -313,6 +313,15 @@ class Tracer(Interpreter):
         """See `eager.core.interpreter.Interpreter`."""
         self.state.fresh[id(tensor)] = tensor
 
+    def begun(self, keeper: Any) -> None:
+        """See `eager.core.interpreter.Interpreter`."""
+        self.state.keepers[id(keeper)] = keeper
+
+    def keeps_inside(self, keeper: Any) -> bool:
+        """See `eager.core.interpreter.Interpreter`."""
+        outer = self.state.outer
+        return id(keeper) in self.state.keepers or (outer is not None and outer.keeps_inside(keeper))
+
     def repeats(self, tensor: Tensor) -> bool:
         """See `eager.core.interpreter.Interpreter`."""
         return self.place_of(tensor, self.read(tensor)).repeats(tensor._d.shape)

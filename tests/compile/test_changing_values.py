@@ -131,7 +131,7 @@ def test_ndarrays_are_told_by_content():
 
 def test_guards_of_the_library_have_names():
     w = torch.ones(3, requires_grad=True)
-    optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+    optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9, dampening=0.5)
 
     @graphc.compile
     def step(x):

@@ -417,7 +417,7 @@ def test_many_batch_sizes_run_eagerly_beyond_the_first_eight():
         assert_same(plain(x), compiled(x))
     found = compiled.explain()
     assert "eager for 4 more signatures" in found
-    assert len(found.programs) == 9  # two for the size of the first step, which finds no momentum
+    assert len(found.programs) == 8
 
 
 def test_sizes_that_take_long_get_their_programs(monkeypatch):

@@ -63,3 +63,49 @@ def test_leaves_of_shared_memory_are_trained(kind: str):
         torch.testing.assert_close(base2, base)
         assert len({g.sum().item() for g in gradients}) == 3  # they are gradients of different leaves
         torch.testing.assert_close(gradients2, gradients)
+
+
+OPTIMIZERS: dict[str, Callable[[list[Any]], Any]] = {
+    "Adam": lambda leaves: torch.optim.Adam(leaves, lr=0.125),
+    "momentum": lambda leaves: torch.optim.SGD(leaves, lr=0.125, momentum=0.5),
+    **{
+        name: lambda leaves, name=name: getattr(torch.optim, name)(leaves)
+        for name in "Adadelta Adagrad Adamax ASGD NAdam RAdam RMSprop Rprop".split()
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "kind", [k if k in ("Adam", "momentum") else pytest.param(k, marks=pytest.mark.deep) for k in OPTIMIZERS]
+)
+def test_optimizers_made_inside_begin_anew_with_each_call(kind: str):
+    def train(a: Any) -> Any:
+        leaves = [(a * 2).detach().requires_grad_(), torch.complex(a, a).requires_grad_()]
+        optimizer = OPTIMIZERS[kind](leaves)
+        for _ in range(2):
+            optimizer.zero_grad()
+            ((leaves[0] ** 3).sum() + (leaves[1].abs() ** 3).sum()).backward()
+            optimizer.step()
+        return leaves[0].detach(), leaves[1].detach()
+
+    compiled = graphc.compile(train)
+    for _ in range(3):
+        torch.testing.assert_close(compiled(torch.ones(2)), train(torch.ones(2)))
+    assert len(compiled.explain().retraces) == 1
+
+
+def test_the_first_step_with_momentum_is_the_program_of_all():
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    @graphc.compile
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(3):
+        step(torch.ones(3, 2))
+    assert len(step.explain().retraces) == 1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from eager.core.tensor import Tensor
 from graphc import errors
-from graphc.capture.sources import Computed, Given, Returned, ViewOf
+from graphc.capture.sources import Captured, Computed, Given, Returned, ViewOf
 from graphc.capture.storage.memory import Memory, Place
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Results:
         return ViewOf(base, steps, tensor._n is not None, number, _kind(tensor))
 
     def _base(self, memory: Memory) -> Computed | Given | None:
-        if memory.origin is not None:
+        if memory.origin is not None and not self._is_made_anew(memory.origin):
             return Given(memory.origin)
         whole = next((t for t in memory.tensors.live() if self._is_whole(t, memory)), memory)
         if id(whole) in self._grads:
@@ -58,6 +58,10 @@ class Results:
         if self._shared[id(memory)] < 2:
             return None
         return Computed(memory.symbol.id, self._number(whole))
+
+    def _is_made_anew(self, origin: Any) -> bool:
+        """Whether it is the parameter of a layer that each call makes: what earlier calls have returned stays."""
+        return isinstance(origin, Captured) and self._tracer.keeps_inside(origin.tensor)
 
     def _is_whole(self, tensor: Tensor, memory: Memory) -> bool:
         place = self._place(tensor)
