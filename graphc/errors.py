@@ -28,6 +28,10 @@ class UnrolledError(CaptureError):
         self.nodes = nodes
 
 
+class KeeperStaysError(GraphcError):
+    """A trace has made an optimizer that is still there after it, and took what that keeps for values of one call."""
+
+
 class PathChanged(GraphcError):
     """A value on which the path of a traced program depends is another now. `graphc.compile` takes the other path."""
 

@@ -121,7 +121,8 @@ class Call:
             self.unfinished = Unfinished(dict(builder.nodes), tuple(builder.inputs), tuple(tracer.state.sources))
             forget(environment, tracer, containers)
 
-        return capture(self._wrap(self.fn), self.args, self.kwargs, environment=environment, failed=failed)
+        fn, args, kwargs = self._wrap(self.fn), self.args, self.kwargs
+        return capture(fn, args, kwargs, environment=environment, failed=failed, keepers_stay=True)
 
     def _inputs(self) -> list[Input]:
         if self.program is None:

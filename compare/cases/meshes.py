@@ -47,7 +47,8 @@ def found(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
         return []  # there never was one
     tensors = [*tensors_of(args), *tensors_of(kwargs)]
     try:
-        sources = capture(fn, args, kwargs, environment=Environment(fn, args, kwargs)).sources  # which undoes all
+        environment = Environment(fn, args, kwargs)
+        sources = capture(fn, args, kwargs, environment=environment, keepers_stay=True).sources  # which undoes all
     except Exception:  # which the modes find, and compare
         sources = ()
     tensors += [s.tensor for s in sources if isinstance(s, Captured)]

@@ -158,11 +158,11 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient. `closure` recomputes the loss, which is returned."""
         self._opt_called = True
-        interpreter = current_interpreter()
-        if interpreter.keeps_inside(self):
-            with variable(within, True):
-                return self._hooked_step(closure)
         if not on_arrays():
+            interpreter = current_interpreter()
+            if interpreter.keeps_inside(self):
+                with variable(within, True):
+                    return self._hooked_step(closure)
             interpreter.on_interrupt(self._remembered().put_back)
         return self._hooked_step(closure)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from eager.core.interpreter import IMMEDIATE, current_interpreter, interpreting
+from eager.core.interpreter import IMMEDIATE, interpreting
 from eager.core.placed import data_of, filled, is_elsewhere, is_placed
 from eager.core.placed import like as laid_like
 from eager.core.sparse import is_sparse
@@ -102,12 +102,11 @@ def parts(value: Any) -> Any:
 
 
 def outliving(make: Callable[[], Tensor]) -> Tensor:
-    """A new state tensor, real even under a trace: it outlives that, unless its optimizer does not."""
-    with interpreting(IMMEDIATE):
-        made = make()
+    """A new state tensor, real even under a trace: it was there before the calls that follow, as its optimizer was."""
     if within.get():
-        current_interpreter().created(made)
-    return made
+        return make()
+    with interpreting(IMMEDIATE):
+        return make()
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
@@ -118,7 +117,7 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
 def like(parameter: Tensor, value: float = 0, shape: tuple[int, ...] | None = None) -> Tensor:
     """A new state tensor of the dtype of `parameter`, of its shape if none is given, and where it lies."""
     shape = tuple(parameter._d.shape) if shape is None else shape
-    if is_elsewhere(parameter):
+    if is_elsewhere(parameter) and not within.get():
         return outliving(lambda: Tensor._wrap(filled(shape, parameter._dtype(), value, parameter._d)))
     return zeros(shape, parameter._dtype(), value)
 

@@ -85,6 +85,7 @@ def capture(
     batches: tuple[Sizes, Mapping[int, Dim]] | None = None,
     foretold: tuple[bytes, ...] = (),
     drawn: Drawn | None = None,
+    keepers_stay: bool = False,
 ) -> Program:
     """Run `fn` under a tracer; everything there is to know about it, as a Program.
 
@@ -93,6 +94,7 @@ def capture(
                  tensor that is given twice is one
     failed       called with the tracer and the containers among the arguments if `fn` raises, before that goes on
     foretold     the values of the first decisions, as XLA computes them
+    keepers_stay optimizers that `fn` makes are there after the call; KeeperStaysError if they are, and this is not said
     drawn        is given the random numbers that are needed during the trace
     batches      arguments whose first dims are symbolic, by position: then the program has Dims (see `dynamic`)
     """
@@ -100,7 +102,7 @@ def capture(
     tracer = Tracer(lambda tensor: seen.names.get(id(tensor)), environment is not None)
     given = list(tensors_of((args, kwargs)))
     tracer.start(given)
-    tracer.state.foretold = foretold
+    tracer.state.foretold, tracer.state.keepers_stay = foretold, keepers_stay
     if drawn is not None:
         tracer.state.drawn = drawn
         drawn.clear()
@@ -122,6 +124,8 @@ def capture(
                 environment.start(tracer)
             result = _run(fn, tracer, containers, seen, failed if environment is not None else None)
             try:
+                if environment is not None:
+                    tracer.check_keepers()
                 program = _recorded(fn, result, tracer, containers, environment)
             except errors.GraphcError:
                 if environment is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, final
 
@@ -43,6 +44,7 @@ class TraceState:
     held             by id of a concrete tensor: that, and its present value
     fresh            concrete tensors made inside the trace, by id
     keepers          optimizers, and parameters of layers, made inside the trace, by id
+    keepers_stay     whether they are taken for such that were there before: the function puts them somewhere
     owners           by id of a tensor: where it comes from
     lifted           what was in lifted places before the program
     lifted_tensors   by id of a tensor in such a place: the place
@@ -69,7 +71,8 @@ class TraceState:
     stand_ins: dict[int, Tensor] = dataclasses.field(default_factory=dict)
     held: dict[int, tuple[Tensor, Symbol]] = dataclasses.field(default_factory=dict)
     fresh: dict[int, Tensor] = dataclasses.field(default_factory=dict)
-    keepers: dict[int, Any] = dataclasses.field(default_factory=dict)
+    keepers: dict[int, weakref.ref[Any]] = dataclasses.field(default_factory=dict)
+    keepers_stay: bool = False
     owners: dict[int, Owner] = dataclasses.field(default_factory=dict)
     lifted: dict[Lifted, Any] = dataclasses.field(default_factory=dict)
     lifted_tensors: dict[int, Lifted] = dataclasses.field(default_factory=dict)
@@ -86,7 +89,7 @@ class TraceState:
 
     def forget(self) -> None:
         """Let go of the tensors of the program around, at the end: a trace is a cycle, which lives on for a while."""
-        for known in (self.sources, self.held, self.owners, self.keepers):
+        for known in (self.sources, self.held, self.owners):
             known.clear()
 
     def input(self, name: str, aval: Aval, source: Source) -> Symbol:

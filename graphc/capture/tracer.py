@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
@@ -315,12 +317,25 @@ class Tracer(Interpreter):
 
     def begun(self, keeper: Any) -> None:
         """See `eager.core.interpreter.Interpreter`."""
-        self.state.keepers[id(keeper)] = keeper
+        if not self.state.keepers_stay:
+            self.state.keepers[id(keeper)] = weakref.ref(keeper)
 
     def keeps_inside(self, keeper: Any) -> bool:
         """See `eager.core.interpreter.Interpreter`."""
-        outer = self.state.outer
-        return id(keeper) in self.state.keepers or (outer is not None and outer.keeps_inside(keeper))
+        outer, known = self.state.outer, self.state.keepers.get(id(keeper))
+        return (known is not None and known() is keeper) or (outer is not None and outer.keeps_inside(keeper))
+
+    def check_keepers(self) -> None:
+        """Of a trace that has run. KeeperStaysError if an optimizer that it has made is still there."""
+
+        def stay() -> bool:
+            made = [ref() for ref in self.state.keepers.values()]
+            return any(keeper is not None and not isinstance(keeper, Tensor) for keeper in made)
+
+        if stay():
+            gc.collect(0)  # some are in cycles, with a schedule say
+            if stay():
+                raise errors.KeeperStaysError
 
     def repeats(self, tensor: Tensor) -> bool:
         """See `eager.core.interpreter.Interpreter`."""

@@ -29,7 +29,7 @@ class Traced(NamedTuple):
 
 def traced(
     fn: Callable[..., Any], call: Call, places: LiftedPlaces, shapes: DynamicShapes, path: tuple[bytes, ...],
-    drawn: Drawn,
+    drawn: Drawn, keepers_stay: bool = False,
 ) -> Traced:  # fmt: skip
     """Trace `fn(*call.args, **call.kwargs)`, as the first decisions have the values `path`.
 
@@ -55,13 +55,15 @@ def traced(
         try:
             program = capture(
                 fn, *with_lifted(tensors, *call.given, not numbers), environment=environment, foretold=path,
-                batches=batches if sizes else None, drawn=drawn,
+                batches=batches if sizes else None, drawn=drawn, keepers_stay=keepers_stay,
                 failed=functools.partial(abandon, call.given, environment) if last else undo,
             )  # fmt: skip
             symbolic = None
             if sizes and batches is not None:
                 symbolic = SymbolicProgram(program, *batches, tensors)
                 program = symbolic.at(batches[0].hints)._replace(drawn=program.drawn)
+        except errors.KeeperStaysError:
+            return traced(fn, call, places, shapes, path, drawn, keepers_stay=True)
         except Exception as error:
             if last or isinstance(error, errors.UnrolledError):
                 raise
@@ -70,7 +72,7 @@ def traced(
         if numbers and environment.asks_types:  # as has been found meanwhile
             drawn.put_back()
             _take_by_value(environment, call, places)
-            return traced(fn, call, places, shapes, path, drawn)
+            return traced(fn, call, places, shapes, path, drawn, keepers_stay)
         if raised is not None and numbered and not numbers:
             _take_by_value(first, call, places)
         if raised is not None and batches is not None and not sizes:

@@ -109,3 +109,45 @@ def test_the_first_step_with_momentum_is_the_program_of_all():
     for _ in range(3):
         step(torch.ones(3, 2))
     assert len(step.explain().retraces) == 1
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_optimizers_made_at_the_first_call_are_kept(scheduled: bool):
+    def steps(fn: Callable[..., Any]) -> list[Any]:
+        torch.manual_seed(0)
+        model, kept = nn.Linear(2, 1), {}
+
+        def step(x: Any) -> Any:
+            if not kept:
+                kept["optimizer"] = torch.optim.Adam(model.parameters(), lr=0.1)
+                if scheduled:
+                    kept["schedule"] = torch.optim.lr_scheduler.StepLR(kept["optimizer"], 1, 0.5)
+            kept["optimizer"].zero_grad()
+            loss = model(x).square().sum()
+            loss.backward()
+            kept["optimizer"].step()
+            if scheduled:
+                kept["schedule"].step()
+            return loss
+
+        run = fn(step)
+        return [run(torch.ones(3, 2)) for _ in range(4)]
+
+    torch.testing.assert_close(steps(graphc.compile), steps(lambda f: f))
+
+
+def test_a_schedule_of_an_optimizer_made_inside_does_not_keep_it():
+    def train(a: Any) -> Any:
+        leaf = (a * 2).detach().requires_grad_()
+        optimizer = torch.optim.Adam([leaf], lr=0.125)
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+        for _ in range(2):
+            optimizer.zero_grad()
+            (leaf**3).sum().backward()
+            optimizer.step()
+            schedule.step()
+        return leaf.detach()
+
+    compiled = graphc.compile(train)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(torch.ones(2)), train(torch.ones(2)))
