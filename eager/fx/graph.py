@@ -9,7 +9,7 @@ from typing import Any
 
 from eager.fx import codegen
 from eager.fx.codegen import CodeGen, PythonCode
-from eager.fx.codegen import PyTreeCodeGen as _PyTreeCodeGen  # noqa: F401
+from eager.fx.codegen import PyTreeCodeGen as _PyTreeCodeGen  # noqa: F401 (libraries take these from PyTorch's module)
 from eager.fx.codegen import PyTreeInfo as _PyTreeInfo  # noqa: F401
 from eager.fx.naming import Namespace, is_magic, snake_case
 from eager.fx.naming import Namespace as _Namespace  # noqa: F401
@@ -32,7 +32,7 @@ NO_TABULATE = (
     "`print_tabular` relies on the library `tabulate`, which could not be found on this machine. Run `pip install "
     "tabulate` to install the library."
 )
-_origin_type_map: dict[Any, Any] = {}
+_origin_type_map: dict[Any, Any] = {}  # as in PyTorch since Python 3.9; libraries ask it
 
 
 class _NodeList:
@@ -242,7 +242,10 @@ class Graph:
         return snake_case(name)
 
     def python_code(self, root_module: str, *, verbose: bool = False, **unused_settings: Any) -> PythonCode:
-        """The program as Python. root_module: what it calls the module; verbose: with comments that say where from."""
+        """The program as Python. root_module: what it calls the module; verbose: with comments that say where from.
+
+        Other settings of PyTorch's, about tensors that nodes of its `make_fx` note, have no effect.
+        """
         namespace = Namespace(codegen.RESERVED)
 
         def free_name(node: Node) -> str:

@@ -6,11 +6,13 @@ import contextlib
 import copy
 import itertools
 import linecache
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from eager import nn
 from eager.core.tensor import Tensor
 from eager.fx.codegen import RESERVED, PythonCode, PyTreeCodeGen, builtin_globals
 from eager.fx.graph import Graph
@@ -26,6 +28,7 @@ WHERE = "Call using an FX-traced Module, line {} of the traced Module's generate
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"  # in `meta`: attributes that copies have, too
 # what a copy or a pickle makes anew
 NOT_COPIED = ("_graph", "meta", "_replace_hooks", "_create_node_hooks", "_erase_node_hooks")
+LAYERS = os.path.dirname(nn.__file__)
 _numbers = itertools.count()
 
 
@@ -284,7 +287,10 @@ class GraphModule(Module):
 
     def print_readable(self, print_output: bool = True, include_stride: bool = False, include_device: bool = False,
                        colored: bool = False, **unused_settings: Any) -> str:  # fmt: skip
-        """The code with comments that say where each part comes from, and that of inner graph modules; also printed."""
+        """The code with comments that say where each part comes from, and that of inner graph modules; also printed.
+
+        The other settings have no effect: they are about tensors that nodes of PyTorch's `make_fx` note, and colors.
+        """
         text = _readable(self, self._get_name())
         if print_output:
             print(text)
@@ -311,10 +317,13 @@ def _readable(module: GraphModule, name: str) -> str:
 
 
 def _say_where(error: BaseException) -> None:
-    """Print which line of generated code has raised an error, with the lines about it."""
+    """Print which line of generated code has raised an error, unless a layer that it calls has. As PyTorch does."""
     frames = traceback.extract_tb(error.__traceback__)
-    inside = next((frame for frame in reversed(frames) if frame.filename.startswith("<eval_with_key>")), None)
-    if inside is None or getattr(error, "_said_where", False):
+    numbers = [k for k, frame in enumerate(frames) if frame.filename.startswith("<eval_with_key>")]
+    if not numbers or getattr(error, "_said_where", False):
+        return
+    inside, *later = frames[numbers[-1] :]
+    if any(frame.filename.startswith(LAYERS) for frame in later):
         return
     lines, at = linecache.getlines(inside.filename), inside.lineno or 1
     shown = "".join(lines[max(at - 3, 0) : at]).rstrip("\n")

@@ -269,9 +269,6 @@ class Node:
             return normalize_module(root, str(self.target), *options, normalize_to_only_use_kwargs)
         return None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_erased": self._erased}
-
 
 def draws(function: Any) -> bool:
     """Whether it is a function of this package that takes a generator."""

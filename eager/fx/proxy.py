@@ -55,7 +55,8 @@ class TracerBase:
     """Makes the nodes of `graph`, and proxies for them.
 
     record_stack_traces: whether nodes note the user's lines; proxy_buffer_attributes: whether buffers that are read
-    are proxies, as parameters are; traced_func_name: which method of a module is traced.
+    are proxies, as parameters are; traced_func_name: which method of a module is traced. `check_mutable_operations` and
+    `trace_asserts` have no effect.
     """
 
     graph: Graph

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,10 +10,5 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def record(fn: F, error_handler: Any = None) -> F:
-    """`fn`: what it raises ends the process, whose launcher shows the traceback, with or without this."""
-
-    @functools.wraps(fn)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        return fn(*args, **kwargs)
-
-    return run  # type: ignore[return-value]
+    """`fn` as it is: what it raises ends the process, whose launcher shows the traceback."""
+    return fn
