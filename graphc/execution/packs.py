@@ -268,10 +268,13 @@ def put_back(seen: Iterable[tuple[StatePack, list[Tensor]]]) -> None:
         pack.put_back(tensors)
 
 
-def repacked(program: Program, graph: Graph, results: int, effects: Sequence[Effect]) -> Repacked | None:
+def repacked(
+    program: Program, graph: Graph, results: int, effects: Sequence[Effect], loops: bool
+) -> Repacked | None:  # fmt: skip
     """`program` with its small state in packs; None if there is too little.
 
     graph    optimized: its outputs are so many results, the values of the effects, and others
+    loops    whether many thin layers may become one
     """
     positions = {source: k for k, source in enumerate(program.sources)}
     shared = {owner for a, b, _ in program.guarded.overlaps for owner in (a, b)}
@@ -292,7 +295,7 @@ def repacked(program: Program, graph: Graph, results: int, effects: Sequence[Eff
             isinstance(target, GradOf) and isinstance(target.of, Captured) and fresh[number] == 1 and number is not None
         ):
             gradients[k] = target.of.tensor
-    found = pack_state(graph, state, gradients, _equal(graph, tensors))
+    found = pack_state(graph, state, gradients, _equal(graph, tensors), loops)
     if found is None:
         return None
     packs = [StatePack.of([tensors[i] for i in p.inputs], p.equal) for p in found.packs if p.inputs]

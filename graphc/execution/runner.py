@@ -141,7 +141,8 @@ class Runner:
 
     def _step(self, graph: Graph) -> Prechecks:
         """Make the one program of results that have no gradients. Returns the checks that a call makes before it."""
-        found = repacked(self._program, graph, len(self._places), self._effects) if self._target.packs else None
+        target, places = self._target, self._places
+        found = repacked(self._program, graph, len(places), self._effects, target.rolls) if target.packs else None
         if found is not None:
             self._program, graph, self._effects, self.packs = found
             self._count = len(self._places) + len(self._effects)

@@ -76,6 +76,11 @@ class Loop:
         symbol = self.symbols[column] = self._append(self._graph.nodes[column[0]], operands)
         return symbol
 
+    def view(self, column: Column, symbol: Symbol) -> Symbol:
+        """The value in the body of a column of views of `symbol`."""
+        self.symbols[column] = self._append(self._graph.nodes[column[0]], [symbol])
+        return self.symbols[column]
+
     def _append(self, node: Node, operands: Sequence[Symbol]) -> Symbol:
         builder = self.builder
         builder.where, builder.scope = node.where, node.scope

@@ -35,7 +35,7 @@ from graphc.passes.quotients import cancel_quotients
 from graphc.passes.rolling import roll_repeats
 from graphc.passes.rules import ALL, linalg, scattering
 from graphc.passes.scaled_sums import take_out_factors
-from graphc.passes.settings import DEFAULT, LOWERING, USUAL, VERSIONS, WIDE, Settings, settings_of
+from graphc.passes.settings import DEFAULT, LOWERING, REPEATS, USUAL, VERSIONS, WIDE, Settings, settings_of
 from graphc.passes.settled import Pass, settling
 from graphc.passes.slices import batch_slices
 from graphc.passes.solves import solve_systems
@@ -173,7 +173,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("pads", REASSOCIATES, join_pads),
         ("triangles", REASSOCIATES, split_triangles),
         *algebra,
-        ("repeats", REASSOCIATES, partial(repeats, settings=settings)),
+        (REPEATS, REASSOCIATES, partial(repeats, settings=settings)),
         trim,
         ("loop invariants", EXACT, hoist_invariants),
         ("rows of scans", REASSOCIATES, batch_rows),
@@ -251,7 +251,7 @@ def repeats(graph: Graph, settings: Settings = DEFAULT) -> Graph:
     rolled, loops = roll_repeats(graph, partial(optimize, **settings._asdict()))
     if not loops:
         return graph
-    return _recorded(rolled, Record("repeats", len(graph), len(rolled), notes=tuple(map(str, loops))))
+    return _recorded(rolled, Record(REPEATS, len(graph), len(rolled), notes=tuple(map(str, loops))))
 
 
 def _recorded(graph: Graph, record: Record) -> Graph:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from graphc.ir import INPUT, Graph
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
-from graphc.passes.loops import Loop, Unfit
+from graphc.passes.loops import Column, Loop, Unfit
 from graphc.passes.repeats import FEWEST, Repeat, find_repeats, views
 from graphc.passes.unrolled import base_of, laid_together, with_loops
 from graphc.rewrite.cost import WRITE, node_cost
@@ -38,13 +38,15 @@ class Rolled(NamedTuple):
         return f"{self.steps} steps of {self.operations} operations at {where} are a scan"
 
 
-def roll_repeats(graph: Graph, optimize: Callable[[Graph], Graph]) -> tuple[Graph, list[Rolled]]:
-    """`graph` with its repeats as loops, and what they are. `optimize` is given the bodies.
+def roll_repeats(
+    graph: Graph, optimize: Callable[[Graph], Graph], keep: Callable[[Loop], bool] = lambda loop: True
+) -> tuple[Graph, list[Rolled]]:
+    """`graph` with those repeats as loops that are to `keep`, and what they are. `optimize` is given the bodies.
 
     Each operation computes what it did, bit for bit; XLA may round it differently.
     """
     merged = eliminate_common_subexpressions(graph)
-    loops = chosen(merged, list(_loops(merged)))
+    loops = chosen(merged, list(filter(keep, _loops(merged))))
     if not loops:
         return graph, []
     firsts = [merged.nodes[loop.repeat.steps[0][0]] for loop in loops]
@@ -95,6 +97,31 @@ def _aligned(graph: Graph, repeats: list[Repeat]) -> list[Repeat]:
     return [repeat for repeat in aligned if len(repeat.steps) >= FEWEST]
 
 
+def roll_thin(graph: Graph, small: int) -> tuple[Graph, list[Rolled]]:
+    """An optimized graph, which reads state from packs, with its many steps of at most `small` elements as loops: such
+    a step takes longer to begin than to do."""
+
+    def is_thin(loop: Loop) -> bool:
+        return _has_many(loop) and sum([node.size for node in loop.builder.nodes.values()]) <= small
+
+    return roll_repeats(graph, lambda body: body, is_thin)
+
+
+def columns(graph: Graph) -> list[Column]:
+    """The inputs that many steps would have for themselves in a loop, by place, in the order of the steps."""
+    merged = eliminate_common_subexpressions(graph)
+    leaves = [column for loop in filter(_has_many, _loops(merged)) for column in loop.leaves]
+    return [column for column in leaves if _are_inputs(merged, column)]
+
+
+def _has_many(loop: Loop) -> bool:
+    return loop.count >= MANY and _saved(loop.repeat) >= LEAST
+
+
+def _are_inputs(graph: Graph, column: Column) -> bool:
+    return {graph.nodes[id].op for id in column} == {INPUT} and len(set(column)) == len(column)
+
+
 def chosen(graph: Graph, loops: list[Loop]) -> list[Loop]:
     """The loops that shorten the first call, and do not slow the later ones."""
     fed = [loop for loop in loops if _cheap_to_feed(graph, loop)]
@@ -122,8 +149,7 @@ def _saved(repeat: Repeat) -> int:
 def _cheap_to_feed(graph: Graph, loop: Loop) -> bool:
     """Whether the operands that each step has for itself are no great part of its work."""
     nodes = loop.builder.nodes
-    own = [graph.nodes[column[0]] for column in loop.leaves if len({graph.nodes[i].inputs for i in column}) == 1]
-    own = [node for node in own if node.op is INPUT]
+    own = [graph.nodes[column[0]] for column in loop.leaves if _are_inputs(graph, column)]
     if not own:
         return True
     work = sum(node_cost(node, nodes) for node in nodes.values())

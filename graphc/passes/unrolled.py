@@ -18,7 +18,7 @@ from graphc.ops.aval import Aval
 from graphc.passes.loops import Column, Loop
 from graphc.passes.repeats import FEWEST, views
 
-_CAT, _SLICE, _RESHAPE = OPS["cat"], OPS["slice"], OPS["reshape"]
+_CAT, _SLICE, _RESHAPE, _PERMUTE = OPS["cat"], OPS["slice"], OPS["reshape"], OPS["permute"]
 
 
 def with_loops(graph: Graph, loops: Sequence[Loop], optimize: Callable[[Graph], Graph]) -> Graph:
@@ -224,19 +224,28 @@ class _Writer:
         found = self._stacked(column)
         if found is not None:
             return found[0] if found[1] else flipped(found[0])
-        pieces = self._reshaped(column) or self._pieces(column)
+        pieces = self._of_views(column) or self._pieces(column)
         whole = pieces[0] if len(pieces) == 1 else self.builder.language.cat(*pieces, axis=0)
         self._stacks[column] = whole
         return whole
 
-    def _reshaped(self, column: Column) -> list[Symbol]:
-        """A column of reshapes, stacked as what they are of."""
-        nodes = self.graph.nodes
-        operands = tuple([nodes[id].inputs[0] for id in column if nodes[id].op is _RESHAPE])
-        if len(operands) < len(column) or len({nodes[id].aval for id in operands}) > 1:
+    def _of_views(self, column: Column) -> list[Symbol]:
+        """A column of reshapes, or of arrays with their axes in another order, stacked as what they are of."""
+        nodes, F = self.graph.nodes, self.builder.language
+        first = nodes[column[0]]
+        if first.op not in (_RESHAPE, _PERMUTE) or len({nodes[id].key(()) for id in column}) > 1:
             return []
-        whole = self.stack(operands)
-        return [self.builder.language.reshape(whole, shape=(len(column), *nodes[column[0]].shape))]
+        operands = tuple([nodes[id].inputs[0] for id in column])
+        if len({nodes[id].aval for id in operands}) > 1:
+            return []
+        if first.op is _RESHAPE:
+            return [F.reshape(self.stack(operands), shape=(len(column), *first.shape))]
+        for of, own in ((operands, column), (operands[::-1], column[::-1])):
+            if of in self._known:  # the loop returns them like this
+                written, symbol = self._known[of]
+                self._known[own] = written, written.loop.view(own, symbol)
+                return [self.stack(column)]
+        return [F.permute(self.stack(operands), dims=(0, *[k + 1 for k in first.params["dims"]]))]
 
     def _pieces(self, column: Column) -> list[Symbol]:
         """Arrays that make a column one after the other: parts of arrays that there are, and single values."""
