@@ -21,10 +21,6 @@ def indented(lines: Sequence[str]) -> list[str]:
     return [f" {line}" for line in lines]
 
 
-def _in_list(found: re.Match[str]) -> str:
-    return f"{LIST}[{found[1]}]" if found[1] else found[0]
-
-
 @final
 class Names:
     """Names for objects in generated code, each object under one name. The objects live as long as the code does.
@@ -67,7 +63,7 @@ class Names:
         """
         objects = {**self._scope, **(known or {})}
         if len(objects) > MANY:
-            lines = [_NAMES.sub(_in_list, line) for line in lines]
+            lines = [_NAMES.sub(lambda found: f"{LIST}[{found[1]}]" if found[1] else found[0], line) for line in lines]
             objects = {**(known or {}), LIST: list(self._scope.values())}
         head, *body = lines
         parameters = head[head.index("(") + 1 : head.rindex(")")]

@@ -220,17 +220,9 @@ def _while_paths(params: Any, operands: list[int]) -> list[int]:
     return _loop_paths(params["body"], operands, consts, len(operands) - consts)
 
 
-def _scan_paths(params: Any, operands: list[int]) -> list[int]:
-    return _loop_paths(params["body"], operands, params["consts"], params["carries"])
-
-
-def _custom_paths(params: Any, operands: list[int]) -> list[int]:
-    return [union(operands[k] for k in params["wrt"])] * params["results"]
-
-
 _PATHS: dict[Op, Callable[[Any, list[int]], list[int]]] = {
     SWITCH: _switch_paths,
     WHILE: _while_paths,
-    SCAN: _scan_paths,
-    CUSTOM: _custom_paths,
+    SCAN: lambda params, operands: _loop_paths(params["body"], operands, params["consts"], params["carries"]),
+    CUSTOM: lambda params, operands: [union(operands[k] for k in params["wrt"])] * params["results"],
 }

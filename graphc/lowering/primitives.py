@@ -52,10 +52,6 @@ def _elementwise(lax_name: str, kinds: str) -> Writer:
     return write
 
 
-def _isnan(node: Node, names: Sequence[str], avals: Sequence[Aval]) -> str | None:
-    return f"lax.ne({names[0]}, {names[0]})" if kind(avals[0].dtype) in "fc" else None
-
-
 def _reshape(node: Node, names: Sequence[str], avals: Sequence[Aval]) -> str | None:
     return f"lax.reshape({names[0]}, {node.shape})"
 
@@ -85,10 +81,6 @@ def _slice(node: Node, names: Sequence[str], avals: Sequence[Aval]) -> str | Non
     start, stop, step = (node.params[name] for name in ("start", "stop", "step"))
     steps = "" if all(n == 1 for n in step) else f", {step}"
     return f"lax.slice({names[0]}, {start}, {stop}{steps})"
-
-
-def _flip(node: Node, names: Sequence[str], avals: Sequence[Aval]) -> str | None:
-    return f"lax.rev({names[0]}, {node.params['axis']})"
 
 
 def _cat(node: Node, names: Sequence[str], avals: Sequence[Aval]) -> str | None:
@@ -135,8 +127,8 @@ WRITERS: Mapping[str, Writer] = {
     "all": _reduction("reduce_and", "b"),
     "broadcast_to": _broadcast_to,
     "cat": _cat,
-    "flip": _flip,
-    "isnan": _isnan,
+    "flip": lambda node, names, avals: f"lax.rev({names[0]}, {node.params['axis']})",
+    "isnan": lambda node, names, avals: f"lax.ne({names[0]}, {names[0]})" if kind(avals[0].dtype) in "fc" else None,
     "mean": _mean,
     "permute": _permute,
     "reshape": _reshape,

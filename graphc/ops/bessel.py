@@ -57,13 +57,9 @@ def _airy(x: Any) -> Any:
     return np.where(np.isfinite(x) & (x > 110), 0, _scipy("airy", 0)(x)).astype(x.dtype)  # SciPy has nan far out
 
 
-def _airy_by_bessel(x: np.ndarray) -> np.ndarray:
-    return np.sqrt(x / 3) / np.pi * _scipy("kv")(1 / 3, 2 / 3 * x**1.5)
-
-
 # name in torch.special -> kernel, reference
 _OF_ONE: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "airy_ai": (_airy, _airy_by_bessel),
+    "airy_ai": (_airy, lambda x: np.sqrt(x / 3) / np.pi * _scipy("kv")(1 / 3, 2 / 3 * x**1.5)),
     "bessel_j0": (_scipy("j0"), _bessel_j(0)),
     "bessel_j1": (_scipy("j1"), _bessel_j(1)),
     "bessel_y0": (_scipy("y0"), _with_order("yv", 0.0)),

@@ -26,14 +26,9 @@ for _name, _truth in {
     "logical_xor": lambda x, y: bool(x) is not bool(y),
 }.items():
     op(
-        _name,
-        "input other",
-        doc=f"input {_name[8:]} other, of what is not 0.",
-        impl=_name,
-        rule=logical,
-        ref=Each(_truth),
-        traits=Trait.COMMUTATIVE,
-    )
+        _name, "input other", doc=f"input {_name[8:]} other, of what is not 0.", impl=_name, rule=logical,
+        ref=Each(_truth), traits=Trait.COMMUTATIVE,
+    )  # fmt: skip
 
 for _name, _doc, _test in (
     ("isnan", "is nan", lambda x: x != x),
@@ -45,23 +40,14 @@ for _name, _doc, _test in (
 
 for _name, _operator in {"bitwise_and": "and_", "bitwise_or": "or_", "bitwise_xor": "xor"}.items():
     op(
-        _name,
-        "input other",
-        doc=f"input {_name[8:]} other, bit by bit.",
-        impl=_name,
-        rule=integral,
-        traits=Trait.COMMUTATIVE,
-        ref=f"operator.{_operator}",
-    )
+        _name, "input other", doc=f"input {_name[8:]} other, bit by bit.", impl=_name, rule=integral,
+        traits=Trait.COMMUTATIVE, ref=f"operator.{_operator}",
+    )  # fmt: skip
 for _side, _where in (("left", "up"), ("right", "down")):
     op(f"bitwise_{_side}_shift", "input other", doc=f"The bits of `input`, `other` places {_where}.",
        impl=f"{_side}_shift", cpu_name=f"{_side[0]}shift_cpu", rule=shift, domain=(0, 4),
        ref=Each(scalars.moved_bits(_side == "left")))  # fmt: skip
 op(
-    "bitwise_not",
-    "input",
-    doc="Each bit inverted; of bools, the logical not.",
-    impl="invert",
-    rule=integral,
+    "bitwise_not", "input", doc="Each bit inverted; of bools, the logical not.", impl="invert", rule=integral,
     ref=Each(lambda x: not x if x is True or x is False else -x - 1),
-)
+)  # fmt: skip

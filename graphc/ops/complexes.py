@@ -80,10 +80,6 @@ def _as_complex(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return Aval(x.shape[:-1], complex_of(x.dtype))
 
 
-def _np_as_real(z: np.ndarray) -> np.ndarray:
-    return np.expand_dims(z, -1).view(real_of(z.dtype))
-
-
 def _np_as_complex(x: np.ndarray) -> np.ndarray:
     if x.strides[-1] != x.itemsize or any(step % (2 * x.itemsize) for step in x.strides[:-1]):
         x = np.ascontiguousarray(x)  # eager refuses; in a graph arrays have no strides
@@ -152,7 +148,8 @@ complex = op("complex", "real imag", impl=_joined, numpy=_join, rule=Rule(_compl
                        imag=lambda F, g, imag_dtype: F.cast(F.imag(g), dtype=imag_dtype)))  # fmt: skip
 angle = op("angle", "input", impl=_typed_angle, rule=Rule(_angle_type, "float", pointwise=False), samples=(_Z,),
            rounding=Rounding(3.0), ref=Each(_phase), vjp=dict(input=_angle_vjp))  # fmt: skip
-view_as_real = op("view_as_real", "input", impl=_pairs, numpy=_np_as_real, rule=Rule(_as_real), traits=Trait.VIEW,
+view_as_real = op("view_as_real", "input", impl=_pairs,
+                  numpy=lambda z: np.expand_dims(z, -1).view(real_of(z.dtype)), rule=Rule(_as_real), traits=Trait.VIEW,
                   rounding=EXACT, lens=Lens(lambda F, whole, part: F.view_as_complex(part), strides.of_pairs),
                   samples=(_Z,), ref=lambda z: np.array([[[v.real, v.imag] for v in row] for row in z]),
                   vjp=dict(input=lambda F, g: F.view_as_complex(F.clone(g))))  # fmt: skip

@@ -82,21 +82,13 @@ def repeated_axes(big: tuple[int, ...], small: tuple[int, ...]) -> tuple[int, ..
 
 
 reshape = op(
-    "reshape",
-    "input",
-    parts=parts.RESHAPE,
-    params={"shape": None},
-    impl="reshape",
-    numpy=lambda x, shape: x.reshape(shape),
-    rule=reshape_rule,
-    lifting=lambda N, x, shape: N.reshape(x, shape),
-    traits=VIEW,
-    label="View",
+    "reshape", "input", parts=parts.RESHAPE, params={"shape": None}, impl="reshape",
+    numpy=lambda x, shape: x.reshape(shape), rule=reshape_rule, lifting=lambda N, x, shape: N.reshape(x, shape),
+    traits=VIEW, label="View",
     lens=Lens(lambda F, whole, part, shape: F.reshape(part, shape=whole.shape), strides.of_reshaped),
-    ref=places.reshaped,
-    samples=(Sample((3, 4), shape=(2, 6)), Sample((1,), shape=()), Sample((0, 3), shape=(3, 0))),
+    ref=places.reshaped, samples=(Sample((3, 4), shape=(2, 6)), Sample((1,), shape=()), Sample((0, 3), shape=(3, 0))),
     vjp=dict(input=lambda F, g, input_shape: F.reshape(g, shape=input_shape)),
-)
+)  # fmt: skip
 permute = op("permute", "input", parts=parts.PERMUTE,
              params={"dims": None}, impl=lambda xp, x, dims: xp.transpose(x, dims),
              numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW, ref=places.permuted,
@@ -129,18 +121,11 @@ def _expand(x, shape):
 
 
 expand = op(
-    "expand",
-    "input",
-    params={"shape": None},
-    impl="broadcast_to",
-    numpy=_expand,
-    definition=lambda F, x, shape: F.broadcast_to(x, shape=shape),
-    rule=Rule(expanded),
-    traits=VIEW,
-    ref=places.repeated,
-    samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,))),
+    "expand", "input", params={"shape": None}, impl="broadcast_to", numpy=_expand,
+    definition=lambda F, x, shape: F.broadcast_to(x, shape=shape), rule=Rule(expanded), traits=VIEW,
+    ref=places.repeated, samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,))),
     vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)),
-)
+)  # fmt: skip
 
 
 def _diagonal(x, offset, dim1, dim2):
@@ -181,11 +166,8 @@ def _diagonal_vjp(F, g, input_shape, offset, dim1, dim2):
 
 
 diagonal = op(
-    "diagonal",
-    "input",
-    params={"offset": 0, "dim1": 0, "dim2": 1},
-    impl=lambda xp, x, offset, dim1, dim2: xp.diagonal(x, offset, dim1, dim2),
-    numpy=_diagonal,
+    "diagonal", "input", params={"offset": 0, "dim1": 0, "dim2": 1},
+    impl=lambda xp, x, offset, dim1, dim2: xp.diagonal(x, offset, dim1, dim2), numpy=_diagonal,
     definition=_diagonal_definition,
     rule=Rule(
         lambda op, avals, params: Aval(
@@ -196,15 +178,14 @@ diagonal = op(
             avals[0].dtype,
         )
     ),
-    traits=VIEW,
-    ref=places.diagonal,
+    traits=VIEW, ref=places.diagonal,
     samples=(
         Sample((3, 4), offset=1, dim1=0, dim2=1),
         Sample((4, 3), offset=-1, dim1=0, dim2=1),
         Sample((3, 2, 4), offset=0, dim1=2, dim2=0),
     ),
     vjp=dict(input=_diagonal_vjp),
-)
+)  # fmt: skip
 
 
 def _lifted_flip(N, x, axis):
@@ -217,19 +198,11 @@ def _lifted_flip(N, x, axis):
 
 
 flip = op(
-    "flip",
-    "input",
-    parts=parts.FLIP,
-    params={"axis": None},
-    impl="flip",
-    numpy=lambda x, axis: np.flip(x, axis).copy(),
-    rule=same,
-    lifting=_lifted_flip,
-    traits=LINEAR,
-    ref=places.flipped,
+    "flip", "input", parts=parts.FLIP, params={"axis": None}, impl="flip",
+    numpy=lambda x, axis: np.flip(x, axis).copy(), rule=same, lifting=_lifted_flip, traits=LINEAR, ref=places.flipped,
     samples=(Sample((3, 4), axis=(0,)), Sample((2, 3), axis=(0, 1))),
     vjp=dict(input=lambda F, g, axis: F.flip(g, axis=axis)),
-)
+)  # fmt: skip
 
 
 def _take_slices(xp, x, start, stop, step):
@@ -260,23 +233,16 @@ def _unslice(F, g, input_shape, start, stop, step):
 
 # 0 <= start <= stop <= size and step >= 1: eager/functional/indexing.py brings every basic index to this form
 slice_ = op(
-    "slice",
-    "input",
-    parts=parts.SLICE,
-    params={"start": None, "stop": None, "step": None},
-    impl=_take_slices,
-    rule=Rule(_slice),
-    traits=VIEW,
-    lifting=_lifted_slice,
-    lens=Lens(lambda F, whole, part, **region: F.put_slice(whole, part, **region), strides.of_slice),
-    ref=places.cut,
+    "slice", "input", parts=parts.SLICE, params={"start": None, "stop": None, "step": None}, impl=_take_slices,
+    rule=Rule(_slice), traits=VIEW, lifting=_lifted_slice,
+    lens=Lens(lambda F, whole, part, **region: F.put_slice(whole, part, **region), strides.of_slice), ref=places.cut,
     samples=(
         Sample((5, 4), start=(1, 0), stop=(5, 3), step=(2, 1)),
         Sample((3,), start=(1,), stop=(1,), step=(1,)),
         Sample((6,), start=(0,), stop=(6,), step=(4,)),
     ),
     vjp=dict(input=_unslice),
-)
+)  # fmt: skip
 
 
 def _basic_index(x, start, stop, step, shape):
@@ -290,17 +256,12 @@ def _basic_index_vjp(F, g, input_shape, start, stop, step):
 
 # x[1, None, 2:5]: a slice, of which dims of size 1 are dropped and added
 basic_index = op(
-    "basic_index",
-    "input",
-    params={"start": None, "stop": None, "step": None, "shape": None},
-    impl=lambda xp, *x, **params: _basic_index(*x, **params),
-    numpy=_basic_index,
+    "basic_index", "input", params={"start": None, "stop": None, "step": None, "shape": None},
+    impl=lambda xp, *x, **params: _basic_index(*x, **params), numpy=_basic_index,
     definition=lambda F, x, start, stop, step, shape: F.reshape(
         F.slice(x, start=start, stop=stop, step=step), shape=shape
     ),
-    rule=Rule(lambda op, avals, params: Aval(params["shape"], avals[0].dtype)),
-    traits=VIEW,
-    label="Select",
+    rule=Rule(lambda op, avals, params: Aval(params["shape"], avals[0].dtype)), traits=VIEW, label="Select",
     ref=places.indexed,
     samples=(
         Sample((5, 4), start=(1, 0), stop=(2, 3), step=(1, 2), shape=(2,)),
@@ -308,7 +269,7 @@ basic_index = op(
         Sample((3, 2), start=(0, 0), stop=(3, 2), step=(1, 1), shape=(3, 1, 2)),
     ),
     vjp=dict(input=_basic_index_vjp),
-)
+)  # fmt: skip
 
 
 def _padded(size: int, low: int, high: int, interior: int) -> int:
@@ -353,22 +314,14 @@ def _lifted_pad(N, x, low, high, interior):
 
 # lowered to lax.pad
 pad_zeros = op(
-    "pad_zeros",
-    "input",
-    params={"low": None, "high": None, "interior": None},
-    numpy=_np_pad_zeros,
-    impl="pad",
-    rule=Rule(_pad_zeros),
-    lifting=_lifted_pad,
-    traits=LINEAR,
-    label="ConstantPadNd",
-    ref=places.padded,
+    "pad_zeros", "input", params={"low": None, "high": None, "interior": None}, numpy=_np_pad_zeros, impl="pad",
+    rule=Rule(_pad_zeros), lifting=_lifted_pad, traits=LINEAR, label="ConstantPadNd", ref=places.padded,
     samples=(
         Sample((2, 3), low=(1, 0), high=(0, 2), interior=(0, 1)),
         Sample((3,), low=(0,), high=(1,), interior=(2,)),
     ),
     vjp=dict(input=_unpad),
-)
+)  # fmt: skip
 
 
 def _cat(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
@@ -415,17 +368,10 @@ def _lifted_cat(N, *xs, axis):
 
 
 cat = op(
-    "cat",
-    "*tensors",
-    params={"axis": 0},
-    impl=lambda xp, *tensors, axis: xp.concatenate(tensors, axis=axis),
-    rule=Rule(_cat, "common"),
-    lifting=_lifted_cat,
-    vjp=dict(tensors=_cat_vjp),
-    traits=LINEAR,
-    ref=places.joined,
+    "cat", "*tensors", params={"axis": 0}, impl=lambda xp, *tensors, axis: xp.concatenate(tensors, axis=axis),
+    rule=Rule(_cat, "common"), lifting=_lifted_cat, vjp=dict(tensors=_cat_vjp), traits=LINEAR, ref=places.joined,
     samples=(Sample((2, 3), (1, 3), axis=0), Sample((2, 3), (2, 1), (2, 2), axis=1), Sample((2, 3), axis=1)),
-)
+)  # fmt: skip
 
 
 def _triangle(name: str, reference: Any, band: Callable[..., tuple[int, int]]) -> Op:
@@ -449,17 +395,13 @@ full = op("full", "", parts=parts.NUMBERS,
           samples=(Sample(shape=(2, 3), value=1.5, dtype=np.dtype(np.float32)),),
           ref=lambda shape, value, dtype: np.array([value] * int(np.prod(shape)), dtype).reshape(shape))  # fmt: skip
 arange = op(
-    "arange",
-    "",
-    params={"shape": (), "start": 0, "step": 1, "dtype": None},
-    rule=full_rule,
-    rounding=EXACT,
+    "arange", "", params={"shape": (), "start": 0, "step": 1, "dtype": None}, rule=full_rule, rounding=EXACT,
     impl=lambda xp, shape, start, step, dtype: (
         xp.arange(shape[0], dtype=dtype) * xp.asarray(step, dtype) + xp.asarray(start, dtype)
     ),
     samples=(Sample(shape=(5,), start=2, step=3, dtype=np.dtype(np.int64)),),
     ref=lambda shape, start, step, dtype: np.array([start + i * step for i in range(shape[0])], dtype),
-)
+)  # fmt: skip
 
 
 def _extremes(x: np.ndarray) -> tuple[float, float]:
@@ -468,15 +410,9 @@ def _extremes(x: np.ndarray) -> tuple[float, float]:
 
 
 constant = op(
-    "constant",
-    "",
-    params={"value": None},
-    impl=lambda xp, value: xp.asarray(value.array),
+    "constant", "", params={"value": None}, impl=lambda xp, value: xp.asarray(value.array),
     rule=Rule(lambda op, avals, params: aval_of(params["value"].array)),
-    lifting=lambda N, value: N.constant(value.array),
-    image=lambda params: _extremes(params["value"].array),
-    traits=Trait.LITERAL,
-    rounding=EXACT,
-    samples=(Sample(value=Literal(np.array([1.5, -0.0]))),),
+    lifting=lambda N, value: N.constant(value.array), image=lambda params: _extremes(params["value"].array),
+    traits=Trait.LITERAL, rounding=EXACT, samples=(Sample(value=Literal(np.array([1.5, -0.0]))),),
     ref=lambda value: np.array(value.array.tolist()),
-)
+)  # fmt: skip

@@ -60,38 +60,23 @@ div = op("div", "input other", doc="input / other.",
          vjp=dict(input=lambda F, g, other: g / other,
                   other=lambda F, g, input, other: -g * ((input / other) / other)))  # fmt: skip
 neg = op(
-    "neg",
-    "input",
-    doc="-input.",
-    impl="negative",
-    traits=LINEAR | MOVES,
-    ref="operator.neg",
-    lifting=lambda N, x: N.scale(x, -1),
-    vjp=dict(input=lambda F, g: -g),
+    "neg", "input", doc="-input.", impl="negative", traits=LINEAR | MOVES, ref="operator.neg",
+    lifting=lambda N, x: N.scale(x, -1), vjp=dict(input=lambda F, g: -g),
     rule=refusing_bool(
         "Negation, the `-` operator, on a bool tensor is not supported. "
         "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
     ),
-)
+)  # fmt: skip
 positive = op("positive", "input", doc="+input.",
               impl="positive", rule=pointwise_no_bool, traits=LINEAR | MOVES, ref="operator.pos",
               lifting=lambda N, x: x,
               vjp=dict(input=lambda F, g: g))  # fmt: skip
 abs = op(
-    "abs",
-    "input",
-    doc="The absolute value; of a complex number, its modulus.",
-    impl="abs",
-    rule=modulus,
-    traits=Trait.IDEMPOTENT | Trait.EVEN,
-    rounding=Rounding(of_complex(2.0)),
-    domain=(0.2, 3.0),
-    ref=Each(scalars.absolute),
-    slopes=dict(input=Each(scalars.absolute_slope)),
-    image=(0, math.inf),
-    kinks=(Kink((0.0,), (0.0,)),),
-    vjp=dict(input=lambda F, g, input: g * F.sgn(input)),
-)
+    "abs", "input", doc="The absolute value; of a complex number, its modulus.", impl="abs", rule=modulus,
+    traits=Trait.IDEMPOTENT | Trait.EVEN, rounding=Rounding(of_complex(2.0)), domain=(0.2, 3.0),
+    ref=Each(scalars.absolute), slopes=dict(input=Each(scalars.absolute_slope)), image=(0, math.inf),
+    kinks=(Kink((0.0,), (0.0,)),), vjp=dict(input=lambda F, g, input: g * F.sgn(input)),
+)  # fmt: skip
 
 
 def _sign(xp, x):
@@ -143,22 +128,13 @@ def _remainder(xp, x, y):
 
 
 remainder = op(
-    "remainder",
-    "input other",
-    doc="input modulo other, with the sign of `other`.",
-    impl=_remainder,
-    numpy=blocks.remainder,
-    rule=pointwise_no_bool._replace(scalars="one"),
-    traits=Trait.ORDERS | Trait.BRANCHES,
-    rounding=ARITHMETIC,
-    label="RemainderBackward1",
-    overloads={"fs": "RemainderBackward0"},
-    check=ZERO_DIVISION,
-    domain=((0.1, 0.9), (1.1, 1.9)),
-    ref=Each(scalars.remainder),
+    "remainder", "input other", doc="input modulo other, with the sign of `other`.", impl=_remainder,
+    numpy=blocks.remainder, rule=pointwise_no_bool._replace(scalars="one"), traits=Trait.ORDERS | Trait.BRANCHES,
+    rounding=ARITHMETIC, label="RemainderBackward1", overloads={"fs": "RemainderBackward0"}, check=ZERO_DIVISION,
+    domain=((0.1, 0.9), (1.1, 1.9)), ref=Each(scalars.remainder),
     slopes=dict(input=Each(scalars.given), other=Each(scalars.remainder_slope)),
     vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.floor_divide(input, other)),
-)
+)  # fmt: skip
 
 
 def _pow_base(F, g, input, other):
@@ -197,23 +173,15 @@ def _power_terms(r, x, y):
 
 
 pow = op(
-    "pow",
-    "input other",
-    doc="input to the power `other`.",
-    impl="power",
-    numpy=_np_power,
+    "pow", "input other", doc="input to the power `other`.", impl="power", numpy=_np_power,
     rule=pointwise_no_bool._replace(scalars="one"),
-    rounding=Rounding(2.0, terms=_power_terms, denominator=lambda x, y: np.where(y < 0, x, 1.0)),
-    cpu_name="pow",
+    rounding=Rounding(2.0, terms=_power_terms, denominator=lambda x, y: np.where(y < 0, x, 1.0)), cpu_name="pow",
     check=Check(_whole_power, RuntimeError, "Integers to negative integer powers are not allowed.", whole_only=True),
-    label="PowBackward1",
-    overloads={"fs": "PowBackward0", "sf": "PowBackward2"},
-    domain=((0.5, 2.0), (-2.0, 2.0)),
+    label="PowBackward1", overloads={"fs": "PowBackward0", "sf": "PowBackward2"}, domain=((0.5, 2.0), (-2.0, 2.0)),
     ref=Each(scalars.power),
     slopes=dict(input=Each(scalars.power_slope_of_base), other=Each(scalars.power_slope_of_exponent)),
-    kinks=(Kink((0.0, 0.0), (0.0, 0.0)),),
-    vjp=dict(input=_pow_base, other=_pow_exponent),
-)
+    kinks=(Kink((0.0, 0.0), (0.0, 0.0)),), vjp=dict(input=_pow_base, other=_pow_exponent),
+)  # fmt: skip
 
 
 def _integer_pow(xp, x, y):
@@ -384,17 +352,11 @@ sigmoid = op("sigmoid", "input", doc="1 / (1 + exp(-input)).",
              rounding=Rounding(4.0), ref=Each(scalars.logistic), image=(0, 1),
              vjp=dict(input=lambda F, g, r: g * (r * (1 - r))))  # fmt: skip
 softplus = op(
-    "softplus",
-    "input",
-    doc="log(1 + exp(input)).",
-    impl=lambda xp, x: xp.logaddexp(x, 0),
-    numpy=blocks.softplus,
+    "softplus", "input", doc="log(1 + exp(input)).", impl=lambda xp, x: xp.logaddexp(x, 0), numpy=blocks.softplus,
     image=(0, math.inf),
     rule=pointwise_floats_only._replace(accepts=accepting("f", "\"softplus_cpu\" not implemented for '{dtype}'")),
-    rounding=Rounding(6.0),
-    ref=Each(scalars.softplus),
-    vjp=dict(input=lambda F, g, input: g * F.sigmoid(input)),
-)
+    rounding=Rounding(6.0), ref=Each(scalars.softplus), vjp=dict(input=lambda F, g, input: g * F.sigmoid(input)),
+)  # fmt: skip
 # x < 0 is false for nan and -0.0: both pass through, as in PyTorch; r is not negative, and nan passes its gradient
 relu = op("relu", "input", doc="max(input, 0).", impl=lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
           rule=refusing_bool("Boolean inputs not supported for relu"),
@@ -410,26 +372,16 @@ def _cast(xp, x, dtype):
     return (x.real if x.dtype.kind == "c" and dtype.kind not in "cb" else x).astype(dtype)
 
 
-def _to_dtype(x, dtype):
-    return x.astype(dtype) if x.dtype.kind != "c" else _cast(np, x, dtype)
-
-
-cast = op("cast", "input", params={"dtype": None}, impl=_cast, numpy=_to_dtype,
+cast = op("cast", "input", params={"dtype": None}, impl=_cast,
+          numpy=lambda x, dtype: x.astype(dtype) if x.dtype.kind != "c" else _cast(np, x, dtype),
           rule=cast_rule, label="ToCopy", ref=Each(scalars.converted),
           rounding=ARITHMETIC._replace(exact=lambda r, x, dtype: True),
           vjp=dict(input=lambda F, g, input_dtype: F.cast(g, dtype=input_dtype)))  # fmt: skip
 stop_gradient = op(
-    "stop_gradient",
-    "input",
-    parts=parts.POINTWISE,
-    impl=lambda xp, x: x,
-    rule=same,
-    traits=Trait.VIEW | Trait.IDEMPOTENT | MOVES | Trait.IDENTITY,
-    lens=Lens(lambda F, whole, part: part),
-    label="Detach",
-    ref=itself,
-    slopes=dict(input=Each(scalars.NOTHING)),
-)
+    "stop_gradient", "input", parts=parts.POINTWISE, impl=lambda xp, x: x, rule=same,
+    traits=Trait.VIEW | Trait.IDEMPOTENT | MOVES | Trait.IDENTITY, lens=Lens(lambda F, whole, part: part),
+    label="Detach", ref=itself, slopes=dict(input=Each(scalars.NOTHING)),
+)  # fmt: skip
 clone = op("clone", "input", parts=parts.POINTWISE,
            impl=lambda xp, x: xp.array(x, copy=True), rule=same, traits=LINEAR | MOVES | Trait.IDENTITY, ref=itself,
            lifting=lambda N, x: x,

@@ -109,20 +109,11 @@ def _one_term(avals: Any, result: Aval, params: Any, is_zero: Any) -> bool:
 
 
 sum = op(
-    "sum",
-    "input",
-    parts=parts.REDUCTION,
-    params=OVER,
-    impl=_sum,
-    numpy=_np_sum,
-    rule=reduce_sum,
-    traits=Trait.LINEAR,
-    lone_term=_one_term,
-    lifting=lambda N, x, axis, keepdims: N.sum(x, axis, keepdims),
-    ref=rows.reduced(rows.total),
+    "sum", "input", parts=parts.REDUCTION, params=OVER, impl=_sum, numpy=_np_sum, rule=reduce_sum, traits=Trait.LINEAR,
+    lone_term=_one_term, lifting=lambda N, x, axis, keepdims: N.sum(x, axis, keepdims), ref=rows.reduced(rows.total),
     samples=(*_REDUCTIONS, Sample((0, 3), axis=(0,), keepdims=False)),
     vjp=dict(input=lambda F, g, input_shape, axis, keepdims: spread(F, g, input_shape, axis, keepdims)),
-)
+)  # fmt: skip
 mean = op("mean", "input", parts=parts.REDUCTION,
           params=OVER, impl="mean", numpy=_np_mean, rule=reduce_float, traits=Trait.LINEAR,
           lone_term=_one_term,
@@ -170,20 +161,11 @@ var = op("var", "input", parts=parts.REDUCTION,
          samples=tuple(Sample(*s.inputs, **s.params, correction=c) for s in _REDUCTIONS for c in (0, 0.5)),
          vjp=dict(input=_var_vjp))  # fmt: skip
 prod = op(
-    "prod",
-    "input",
-    parts=parts.REDUCTION,
-    params=OVER,
-    rule=reduce_sum,
-    samples=_REDUCTIONS,
-    ref=rows.reduced(rows.product),
-    slopes=dict(input=rows.backward(rows.product_slope)),
+    "prod", "input", parts=parts.REDUCTION, params=OVER, rule=reduce_sum, samples=_REDUCTIONS,
+    ref=rows.reduced(rows.product), slopes=dict(input=rows.backward(rows.product_slope)),
     impl=lambda xp, x, axis, keepdims: xp.prod(x, axis=axis, keepdims=keepdims, dtype=accumulation_dtype(x.dtype)),
-    numpy=_np_prod,
-    domain=(0.5, 2.0),
-    traits=Trait.HOLOMORPHIC,
-    vjp=dict(input=_prod_vjp),
-)
+    numpy=_np_prod, domain=(0.5, 2.0), traits=Trait.HOLOMORPHIC, vjp=dict(input=_prod_vjp),
+)  # fmt: skip
 amax, amin = (
     op(f"a{name}", "input", parts=parts.REDUCTION, params=OVER, impl=name, rule=reduce_nonempty, samples=_REDUCTIONS,
        cpu_name=f"{name}_values_cpu", traits=Trait.ORDERS | Trait.MOVES, nearest=either_zero,
@@ -260,20 +242,14 @@ def _np_cumsum(x, axis, reverse=False):
 
 # `reverse` adds from the end; it is the transpose
 cumsum = op(
-    "cumsum",
-    "input",
-    parts=parts.cumulation("cumsum", "sum"),
-    params={**ALONG, "reverse": False},
-    rule=scan_rule,
-    traits=Trait.LINEAR,
-    samples=(*_ROWS, Sample((2, 3, 2), axis=1, reverse=True)),
-    numpy=_np_cumsum,
+    "cumsum", "input", parts=parts.cumulation("cumsum", "sum"), params={**ALONG, "reverse": False}, rule=scan_rule,
+    traits=Trait.LINEAR, samples=(*_ROWS, Sample((2, 3, 2), axis=1, reverse=True)), numpy=_np_cumsum,
     impl=lambda xp, x, axis, reverse=False: (
         xp.flip(xp.cumsum(xp.flip(x, axis), axis), axis) if reverse else xp.cumsum(x, axis)
     ),
     ref=rows.scanned(rows.running_total),
     vjp=dict(input=lambda F, g, axis, reverse: F.cumsum(g, axis=axis, reverse=not reverse)),
-)
+)  # fmt: skip
 
 
 def _softmax(xp, x, axis):

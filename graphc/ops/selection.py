@@ -96,16 +96,7 @@ for _name, _where, _whole, _rule in (
     ("round", "to the nearest, halves to the even one", builtins.round, pointwise_no_bool),
 ):
     op(
-        _name,
-        "input",
-        doc=f"Each number as a whole one, rounded {_where}.",
-        impl=_name,
-        rule=_rule,
-        rounding=EXACT,
-        cpu_name=f"{_name}_vml_cpu",
-        traits=Trait.IDEMPOTENT | Trait.ORDERS,
-        domain=(0.55, 0.95),
-        ref=Each(scalars.rounder(_whole)),
-        slopes=dict(input=Each(scalars.NOTHING)),
-        vjp=dict(input=lambda F, g: g * 0),
-    )
+        _name, "input", doc=f"Each number as a whole one, rounded {_where}.", impl=_name, rule=_rule, rounding=EXACT,
+        cpu_name=f"{_name}_vml_cpu", traits=Trait.IDEMPOTENT | Trait.ORDERS, domain=(0.55, 0.95),
+        ref=Each(scalars.rounder(_whole)), slopes=dict(input=Each(scalars.NOTHING)), vjp=dict(input=lambda F, g: g * 0),
+    )  # fmt: skip

@@ -124,10 +124,6 @@ def _eliminations(avals: list[Aval], result: Aval, params: Mapping[str, Any]) ->
     return 2 * n * result.size + 2 * n * avals[0].size // 3
 
 
-def _substitutions(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> int:
-    return result.shape[-2] * result.size
-
-
 def _solve_left(F, g, r, input, checked, asked):
     return -(F.solve(swap_last(F, input), g, checked=checked, asked=asked) @ swap_last(F, r))
 
@@ -206,7 +202,8 @@ solve_triangular = op(
     numpy=_np_solve_triangular,
     rule=Rule(_solution, accepts=accepting("fc", "\"triangular_solve_cpu\" not implemented for '{dtype}'")),
     traits=Trait.HOLOMORPHIC, label="LinalgSolveTriangular",
-    rounding=ELIMINATES, ref=exact.triangular_solution, flops=_substitutions,
+    rounding=ELIMINATES, ref=exact.triangular_solution,
+    flops=lambda avals, result, params: result.shape[-2] * result.size,
     samples=(Sample(Definite((3, 3)), (3, 2), upper=True, unit=False),
              Sample(Definite((3, 3)), (3, 1), upper=False, unit=True),
              Sample(Definite((2, 2, 2)), (2, 2, 1), upper=False, unit=False)),

@@ -304,14 +304,6 @@ def incomplete_gamma(xp: Any, r: Any, a: Any, x: Any, at_zero: int) -> Any:
     return limits.astype(r.dtype)
 
 
-def _np_igamma(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return incomplete_gamma(np, _scipy().gammainc(a, x), a, x, 0)
-
-
-def _np_igammac(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return incomplete_gamma(np, _scipy().gammaincc(a, x), a, x, 1)
-
-
 def _trigamma(xp: Any, x: Any) -> Any:
     """psi_1(x) as PyTorch computes it: reflected to x >= 1/2, shifted up by 6, then its asymptotic series.
 
@@ -394,12 +386,14 @@ def _of_the_rest(r: np.ndarray, a: np.ndarray, x: np.ndarray) -> np.ndarray:
 # inf - inf in the logarithm of the density, where the function is constant: as PyTorch has it
 _AT_INFINITY = (Kink((math.inf, 1.0), (0.0, math.nan), alike=lambda a, x: np.isposinf(a)),)
 igamma = op("igamma", "input other", doc="The regularized lower incomplete gamma function.",
-            impl="special.gammainc", numpy=_np_igamma, rule=pointwise_floating,
+            impl="special.gammainc",
+            numpy=lambda a, x: incomplete_gamma(np, _scipy().gammainc(a, x), a, x, 0), rule=pointwise_floating,
             rounding=Rounding(8.0, terms=lambda r, a, x: np.abs(r) * _exponent(a, x)),
             traits=ORDERS, ref=_gamma_series, domain=((0.5, 3.0), (0.3, 3.0)), kinks=_AT_INFINITY,
             vjp=dict(other=lambda F, g, input, other: g * _igamma_density(F, input, other)))  # fmt: skip
 igammac = op("igammac", "input other", doc="The regularized upper incomplete gamma function.",
-             impl="special.gammaincc", numpy=_np_igammac, rule=pointwise_floating,
+             impl="special.gammaincc",
+             numpy=lambda a, x: incomplete_gamma(np, _scipy().gammaincc(a, x), a, x, 1), rule=pointwise_floating,
              rounding=Rounding(13.0, terms=_of_the_rest),
              traits=ORDERS, ref=lambda a, x: 1 - _gamma_series(a, x), domain=((0.5, 3.0), (0.3, 3.0)),
              kinks=_AT_INFINITY,

@@ -32,6 +32,7 @@ from graphc.lowering.overrides import OVERRIDES
 from graphc.ops import OPS
 from graphc.ops.rules import pointwise_float
 from graphc.ops.spec import Vjp
+from tests.depth import one_in
 
 
 def numbers(*shape: int, dtype: Any = np.float32) -> Any:
@@ -176,7 +177,7 @@ _LOWERINGS: list[tuple[str, Any, Any, tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", one_in(2, [np.float32, np.float64], lambda t: t.__name__))
 @pytest.mark.parametrize(("op", "wrong", "fn", "given"), _LOWERINGS)
 def test_decisions_on_exact_numbers(op: str, wrong: Any, fn: Any, given: Any, dtype: Any):
     p, y = torch.from_numpy(np.eye(given[0], dtype=dtype)), torch.from_numpy(given[1].astype(dtype))

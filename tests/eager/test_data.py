@@ -14,6 +14,7 @@ import pytest
 
 import eager
 from eager.utils import data
+from tests.depth import one_in
 from tests.oracle import asked_of_torch, torch_or_skip
 
 # JAX, which other tests load, warns of every fork; a worker runs NumPy only
@@ -50,7 +51,7 @@ LOADERS: dict[str, dict[str, Any]] = {
 }
 
 
-@asked_of_torch("own_generator", [False, True])
+@asked_of_torch("own_generator", one_in(2, [True, False]))
 @asked_of_torch("settings", LOADERS.values(), ids=list(LOADERS))
 def test_order_and_stream_are_pytorchs_over_epochs(settings: dict[str, Any], own_generator: bool):
     torch = torch_or_skip()

@@ -35,22 +35,28 @@ def call(case: Case) -> Any:
     return lambda *xs: apply(case.op, xs, case.sample.params)
 
 
-@each_case(SMOOTH)
-def test_gradients_of_every_op(case: Case):
+def check_gradients(case: Case) -> None:
     xs = operands(case)
     assert gradcheck(call(case), xs, check_batched_grad=True)
     assert gradcheck(call(case), xs, fast_mode=True)
+    assert gradcheck(call(case), xs, check_forward_ad=True, check_backward_ad=False)
+
+
+@each_case(FIRST)
+def test_gradients_of_every_op(case: Case):
+    check_gradients(case)
+
+
+@pytest.mark.deep
+@each_case([case for case in SMOOTH if case not in FIRST])
+def test_gradients_of_every_case(case: Case):
+    check_gradients(case)
 
 
 @pytest.mark.deep  # test_engine.py has the second derivatives of all cases
 @each_case(FIRST)
 def test_second_derivatives_of_every_op(case: Case):
     assert gradgradcheck(call(case), operands(case))
-
-
-@each_case(SMOOTH)
-def test_forward_mode_of_every_op(case: Case):
-    assert gradcheck(call(case), operands(case), check_forward_ad=True, check_backward_ad=False)
 
 
 def test_a_wrong_rule_is_caught(monkeypatch: pytest.MonkeyPatch):

@@ -12,6 +12,7 @@ from eager import random
 from eager.engine.language import E
 from eager.surface import printing
 from graphc.ops.stand_in import StandIn
+from tests.depth import one_in
 from tests.eager.tensors import leaf, tensor
 from tests.oracle import asked_of_torch, torch_or_skip
 
@@ -51,7 +52,7 @@ def arrays(rng: np.random.Generator, shape: tuple[int, ...]) -> Iterator[np.ndar
 
 
 @asked_of_torch("options", OPTIONS.values(), ids=list(OPTIONS))
-@asked_of_torch("shape", SHAPES, ids=str)
+@asked_of_torch("shape", one_in(3, SHAPES))
 def test_text_is_pytorchs(shape: tuple[int, ...], options: dict[str, Any], rng: np.random.Generator):
     torch = torch_or_skip()
     printing.set_printoptions(profile="default")

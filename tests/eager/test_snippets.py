@@ -3,6 +3,7 @@
 import pytest
 
 import eager
+from tests.depth import one_in
 from tests.eager.snippet_files import Snippet, difference, disagreement, every_snippet
 from tests.oracle import asked_of_torch, torch_or_skip
 
@@ -19,7 +20,7 @@ def test_eager_prints_what_is_recorded(snippet: Snippet):
     assert not disagreement(snippet, eager, snippet.expected)
 
 
-@asked_of_torch("snippet", SNIPPETS, ids=_id)
+@asked_of_torch("snippet", one_in(8, SNIPPETS, _id))  # who writes a record asks PyTorch
 def test_the_record_is_what_pytorch_prints(snippet: Snippet):
     assert not disagreement(snippet, torch_or_skip(), snippet.recorded or "")
 

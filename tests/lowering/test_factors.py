@@ -11,6 +11,7 @@ import pytest
 import eager as torch
 import graphc
 from graphc.lowering import factors
+from tests.depth import one_in
 from tests.quick import OPTIONS
 
 N = 70
@@ -42,7 +43,7 @@ MATRICES = {"general": _general, "definite": _definite, "indefinite": _indefinit
 KNOWN = {"definite": ("symmetric", "definite"), "indefinite": ("symmetric",)}
 
 
-@pytest.mark.parametrize("batch", [(), (3,)], ids=["one", "three"])
+@pytest.mark.parametrize("batch", one_in(2, [(3,), ()], lambda batch: "three" if batch else "one"))
 @pytest.mark.parametrize("name", MATRICES)
 @pytest.mark.parametrize("complex", [False, True], ids=["real", "complex"])
 def test_factors_of_any_matrix(name: str, batch: tuple[int, ...], complex: bool):

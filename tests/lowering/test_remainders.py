@@ -8,11 +8,12 @@ import pytest
 
 from graphc.lowering.remainders import OVERRIDES
 from graphc.ops import OPS
+from tests.depth import one_in
 from tests.ops.test_blocks import operands, same
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", one_in(2, [np.float32, np.float64], lambda t: t.__name__))
 @pytest.mark.parametrize("name", OVERRIDES)
 def test_remainders(name: str, dtype: type, rng: np.random.Generator) -> None:
     for what, (x, y) in operands(dtype, rng).items():

@@ -14,6 +14,7 @@ from graphc.ops import polynomials
 from graphc.ops.polynomials import NEAR, POLYNOMIALS
 from graphc.ops.spec import Op
 from graphc.ops.special import PREFIX
+from tests.depth import one_in
 from tests.oracle import asked_of_torch, torch_or_skip
 
 INSIDE = np.array([-0.99, -0.5, -1e-9, 0.0, 0.3, 0.7, 0.99])
@@ -66,7 +67,7 @@ def test_steps_are_bounded(op: Op, monkeypatch: pytest.MonkeyPatch):
     assert passes <= 400
 
 
-@asked_of_torch("name", [op.name.removeprefix(PREFIX) for op in POLYNOMIALS])
+@asked_of_torch("name", one_in(4, [op.name.removeprefix(PREFIX) for op in POLYNOMIALS]))
 def test_a_million_is_pytorchs(name: str):
     x, degrees = np.array([-0.7, -0.2, 0.1, 0.6, 0.9]), np.array([[1e3], [1e6], [1e6 + 1]])
     expected = getattr(torch_or_skip().special, name)(*map(torch_or_skip().tensor, (x, degrees))).numpy()

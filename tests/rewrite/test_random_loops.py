@@ -10,6 +10,7 @@ import pytest
 
 import eager as torch
 import graphc
+from tests.depth import one_in
 
 STEPS: list[Callable[..., Any]] = [
     lambda a, b, A, v: (A @ a) * b,
@@ -59,7 +60,7 @@ def check_loop(seed: int) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", one_in(3, range(24)))
 def test_loops(seed: int) -> None:
     check_loop(seed)
 

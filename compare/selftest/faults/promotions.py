@@ -77,10 +77,6 @@ def _begun_anew(xp: Any, x: Any, axis: int, reverse: bool) -> Any:
     return xp.concatenate(parts)
 
 
-def _to_the_input(F: Any, g: Any, r: Any, input: Any, input_dtype: Any) -> Any:
-    return g * F.cast(input == r, dtype=input_dtype)
-
-
 _f32, _f64 = numbers(3), numbers(3, dtype=FLOAT64)
 _half, _brain = numbers(3, dtype=FLOAT16), numbers(3, seed=6).astype(bfloat16())
 _odd = np.where(np.arange(1200) % 7 == 3, np.nan, numbers(1200)).astype(FLOAT32)
@@ -104,7 +100,8 @@ FAULTS: tuple[Fault, ...] = (
                   numbers(5000))),
     Fault("keys of orders: nan before all", "shared declarations", _keys, Expected("argsort", "kernel"),
           program(lambda x: torch.argsort(x.detach()), _odd)),
-    shared_rule("equals do not share", _to_the_input, "scatter_reduce.input",
+    shared_rule("equals do not share",
+                lambda F, g, r, input, input_dtype: g * F.cast(input == r, dtype=input_dtype), "scatter_reduce.input",
                 program(lambda x, y, i: x.scatter_reduce(0, i, y, "amax"), row(1, 5), row(1, 1, 2),
                         np.array([0, 0, 1]))),
 )  # fmt: skip
