@@ -112,6 +112,9 @@ def _laid_out(
         for id, size in unit.writes:
             may[id] = [i for i in unit.over if last[i] == k and i in spans and spans[i].size == size]
             spans[id] = Span(((id, k),), size, k, last.get(id, k))
+            if unit.into is not None and unit.into in may[id] and unit.into not in results:
+                old = spans.pop(unit.into)
+                spans[id] = Span((*old.values, (id, k)), size, old.start, spans[id].stop)
         if unit.scratch:
             spans[free - k] = Span(((unit.id, k),), unit.scratch, k, k)
     held = {id: [id] for id in spans if id in results and id not in over}

@@ -16,6 +16,7 @@ from graphc.footprint.temporaries import copies_of, multiplies_pixels, ordered_b
 from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import ITEM
 from graphc.lowering.factors import BY_COLUMNS
+from graphc.lowering.primitives import WRITERS
 from graphc.ops import OPS, Trait
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.parts import ROWS
@@ -31,6 +32,7 @@ class Unit(NamedTuple):
     writes    nodes whose values it writes, and their bytes: itself, or those that take its results apart
     scratch   bytes that it needs meanwhile
     over      what it may write over where nobody needs that any more, if it is of its size
+    into      of these what it changes in place, if any: the two have one memory
     """
 
     id: int
@@ -38,6 +40,7 @@ class Unit(NamedTuple):
     writes: tuple[tuple[int, int], ...]
     scratch: int
     over: frozenset[int]
+    into: int | None = None
 
 
 class Units:
@@ -71,11 +74,12 @@ class Units:
                 self._flat[id] = self._append(self._reads(graph.nodes[id])[0], size_of(graph.nodes[id].results))
 
     def _turned(self, node: Node, readers: Sequence[Node]) -> bool:
-        """Whether `node` is a matrix transposed, which products read as it lies, and LAPACK, which reads columns.
+        """Whether `node` is a matrix transposed, which products and loops read as it lies, and LAPACK, of columns.
 
         Many matrices that are products with a number for each row, as a softmax is, XLA computes anew as they are read.
         """
-        if not readers or not _swaps(node) or not all(is_product(r) or r.op in BY_COLUMNS for r in readers):
+        loops = [r for r in readers if not is_product(r) and r.op not in BY_COLUMNS]
+        if len(loops) == len(readers) or not _swaps(node) or not all(is_loop(r, self._nodes) for r in loops):
             return False
         whole = self._nodes[node.inputs[0]]
         rows = [i for i in whole.inputs if self._nodes[i].shape[-1:] == (1,) != whole.shape[-1:]]
@@ -172,7 +176,8 @@ class Units:
         """What the unit of `node` reads, and of this what it does not read just where it writes."""
         reads: dict[int, None] = {}
         apart = set[int]()
-        stack, seen = [(i, node.op.pointwise) for i in reversed(node.inputs)], set[tuple[int, bool]]()
+        stack = [(i, node.op.pointwise, node.id) for i in reversed(node.inputs)]
+        seen = set[tuple[int, bool, bool]]()
         for i in node.inputs:
             whole = self.place[i]
             flat = self._as_matrix(self._nodes[i], node) if i == whole else i in self._seen_flat
@@ -180,21 +185,30 @@ class Units:
                 reads[self._flat[whole]] = None
                 stack = [pair for pair in stack if pair[0] != i]
         while stack:
-            i, elementwise = stack.pop()
+            i, elementwise, reader = stack.pop()
             elementwise = elementwise and self._nodes[i].shape == node.shape and self.place[i] == i
             i = self.place[i]
-            if (i, elementwise) in seen:
-                continue
-            seen.add((i, elementwise))
             operand = self._nodes[i]
-            if i not in self._needed:
+            again = i in self._needed and self._again(operand, self._nodes[reader])
+            if (i, elementwise, again) in seen:
+                continue
+            seen.add((i, elementwise, again))
+            if again or i not in self._needed:
                 elementwise = elementwise and operand.op.pointwise
-                stack.extend([(k, elementwise) for k in reversed(operand.inputs)])
+                stack.extend([(k, elementwise, i) for k in reversed(operand.inputs)])
                 continue
             reads[i] = None
             if not elementwise or self._flattened(operand) != self._flattened(node):
                 apart.add(i)
         return reads, apart
+
+    def _again(self, node: Node, reader: Node) -> bool:
+        """Whether a loop that reads `node`, which others need written, computes it anew: of one large operand it does,
+        for then it reads no more. Of a softmax it does not, for XLA computes that with the products beside it."""
+        if is_dear(node) or node.op.name not in WRITERS or not node.op.pointwise or not self._fuse(node, [reader]):
+            return False
+        large = [self._nodes[i] for i in node.inputs if self._nodes[i].size >= node.size]
+        return len(large) == 1 and not is_dear(large[0])
 
     def _flattened(self, node: Node) -> bool:
         """Whether XLA has the value of `node` in another shape: it multiplies many rows by a matrix as one matrix, and
@@ -211,8 +225,9 @@ class Units:
         node = self._nodes[id]
         reads, apart = self._reads(node)
         over = reads.keys() - apart if node.op.pointwise and not _branches(node) else set[int]()
-        if _updates(node, self._nodes):
-            over.add(self.place[node.inputs[0]])
+        into = self.place[node.inputs[0]] if _updates(node, self._nodes) else None
+        if into is not None:
+            over.add(into)
         if node.op in BY_COLUMNS and not node.op.several:
             over.add(self.place[node.inputs[-1]])
         for copy in copies_of(node, self._nodes):
@@ -230,7 +245,8 @@ class Units:
             return
         over = over | self._zeros(node, parts, reads)
         writes = tuple([(i, self._written_size(i)) for i in parts])
-        self.units[id] = Unit(id, tuple(reads), writes, scratch_of(node, self._nodes, self._inside), frozenset(over))
+        scratch = scratch_of(node, self._nodes, self._inside)
+        self.units[id] = Unit(id, tuple(reads), writes, scratch, frozenset(over), into)
 
     def _zeros(self, node: Node, parts: Sequence[int], reads: dict[int, None]) -> set[int]:
         """Append the units of what a loop stacks its results in, which wait for nothing; and `reads` them."""

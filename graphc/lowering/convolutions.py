@@ -86,7 +86,11 @@ def _by_groups(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, g
 
 
 def _by_planes(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    """Planes, with those that the window meets beside each as more channels."""
+    """Planes, with those that the window meets beside each as more channels.
+
+    Of 16 bits in float32: the transpose adds what planes have in common.
+    """
+    dtype, x, w = x.dtype, depthwise.exact(x), depthwise.exact(w)
     n, depth, *plane, channels = x.shape
     borders = _borders(padding)
     cut = [at for (at,) in cuts((depth,), w.shape[2:3], stride[:1], borders[:1], dilation[:1])]
@@ -96,7 +100,7 @@ def _by_planes(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, g
     weights = jnp.moveaxis(w, 2, 1).reshape(w.shape[0], -1, *w.shape[3:])
     way = conv if groups == 1 else _way(weights.shape, groups)
     found = way(beside.reshape(n * count, *plane, more), weights, stride[1:], padding[1:], dilation[1:], groups)
-    return found.reshape(n, count, *found.shape[1:])
+    return found.reshape(n, count, *found.shape[1:]).astype(dtype)
 
 
 def _is_product(kernel: Sizes, stride: Sizes, padding: Sizes) -> bool:

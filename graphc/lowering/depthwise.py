@@ -133,15 +133,15 @@ def _padded(x: Any, borders: Sequence[tuple[int, int]], between: Sequence[int] =
     """x with zeros around, and some `between` its elements."""
     between = between or [0] * len(borders)
     around = [(0, 0, 0), *((a, b, c) for (a, b), c in zip(borders, between, strict=True)), (0, 0, 0)]
-    return lax.pad(_exact(x), np.zeros((), _exact(x).dtype), around)
+    return lax.pad(exact(x), np.zeros((), exact(x).dtype), around)
 
 
 def _by_tap(w: Any, groups: int) -> Any:
     """Weights as (C / groups, *kernel, groups, results): XLA's loops run over the last dimensions."""
-    return _exact(w).reshape(w.shape[0], -1).T.reshape(*w.shape[1:], groups, -1)
+    return exact(w).reshape(w.shape[0], -1).T.reshape(*w.shape[1:], groups, -1)
 
 
-def _exact(x: Any) -> Any:
+def exact(x: Any) -> Any:
     """x in a type whose sums lose little."""
     return x.astype(jnp.promote_types(x.dtype, jnp.float32)) if x.dtype.itemsize == 2 else x
 
