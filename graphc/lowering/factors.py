@@ -29,7 +29,6 @@ from graphc.ops.determinants import by_singular_values
 from graphc.ops.dtypes import is_half
 
 LEAST = 64  # rows of a matrix: with fewer, what is saved is less than asking
-CERTAIN = 2.0**-10  # of the error of an inverse that is only just known, what cofactors by it may have at most
 _SOLVE, _INV, _SLOGDET, _DET, _COFACTOR = FACTORED = tuple(
     [OPS[name] for name in ("solve", "inv", "slogdet", "det", "cofactor")]
 )
@@ -210,7 +209,7 @@ def cofactors_of_factors(factors: Factors, x: Any, turned: bool) -> Any:
     """det(A) A^-T, or det(A) A^-1, which is asked as that of `x`: in another way of matrices near singular ones."""
     inverse = invert_factored(factors, turned=not turned)
     norms = [jnp.linalg.norm(each, axis=(-2, -1)) for each in (x, inverse)]
-    plain = (norms[0] * norms[1] < x.shape[-1] * CERTAIN / np.finfo(x.dtype).eps).all()
+    plain = (norms[0] * norms[1] < x.shape[-1] * np.finfo(x.dtype).eps ** -0.5).all()  # half of the digits are right
     found = determinant_of_factors(factors)[..., None, None] * inverse
     return lax.cond(plain, lambda x, found: found, lambda x, _: by_singular_values(jnp, x), x, found)
 
