@@ -25,17 +25,20 @@ from graphc.ir.graph import Node
 from graphc.ir.matrices import transposes
 from graphc.ops import OPS
 from graphc.ops.assumptions import KINDS
+from graphc.ops.determinants import by_singular_values
 from graphc.ops.dtypes import is_half
 
 LEAST = 64  # rows of a matrix: with fewer, what is saved is less than asking
-_SOLVE, _INV, _SLOGDET, _DET = FACTORED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
+_SOLVE, _INV, _SLOGDET, _DET, _COFACTOR = FACTORED = tuple(
+    [OPS[name] for name in ("solve", "inv", "slogdet", "det", "cofactor")]
+)
 BY_COLUMNS = (
     *FACTORED,
     *[OPS[name] for name in ("solve_triangular", "cholesky", "qr", "eigh", "svd")],
 )  # what LAPACK does
 
 
-def _base(id: int, nodes: Mapping[int, Node]) -> tuple[int, bool]:
+def base_of(id: int, nodes: Mapping[int, Node]) -> tuple[int, bool]:
     """The matrix that a node is as it is, or is the transpose of; and whether it is that."""
     turned = False
     while nodes[id].op.passes or transposes(nodes[id]):
@@ -54,18 +57,18 @@ def matrix_of(node: Node, nodes: Mapping[int, Node]) -> tuple[int, bool] | None:
     """The matrix to factorize for a node, and whether the node is about its transpose; None for other nodes."""
     if node.op not in FACTORED or not _is_large(nodes[node.inputs[0]]):
         return None
-    return _base(node.inputs[0], nodes)
+    return base_of(node.inputs[0], nodes)
 
 
 def promised(node: Node, nodes: Mapping[int, Node]) -> int | None:
     """The matrix to factorize for the check of a node, which is that the matrix is definite; None for other nodes."""
     claims = node.op.claims is not None and node.op.passes and node.op.claims(node.params, 0)
-    return _base(node.id, nodes)[0] if claims and DEFINITE in claims and _is_large(node) else None
+    return base_of(node.id, nodes)[0] if claims and DEFINITE in claims and _is_large(node) else None
 
 
 def known_of(id: int, nodes: Mapping[int, Node]) -> str:
     """What is known of a matrix: that it is "definite", as somebody checks, "symmetric" but for rounding, or ""."""
-    alike = [n for n in nodes.values() if n.op.passes and _base(n.id, nodes)[0] == id]
+    alike = [n for n in nodes.values() if n.op.passes and base_of(n.id, nodes)[0] == id]
     if any(promised(n, nodes) is not None for n in alike):
         return "definite"
     facts = Facts(nodes)
@@ -80,6 +83,8 @@ def use(node: Node, factors: str, turned: bool, names: Mapping[int, str]) -> str
         return f"ops.solve_factored({factors}, {names[node.inputs[1]]}, turned={turned})"
     if node.op is _INV:
         return f"ops.invert_factored({factors}, turned={turned})"
+    if node.op is _COFACTOR:
+        return f"ops.cofactors_of_factors({factors}, {names[node.inputs[0]]}, turned={turned})"
     return f"ops.{'logs' if node.op is _SLOGDET else 'determinant'}_of_factors({factors})"
 
 
@@ -200,6 +205,15 @@ def determinant_of_factors(factors: Factors) -> Any:
     return jnp.where(factors.halved, d * d, d) * _sign(factors).astype(d.dtype)
 
 
+def cofactors_of_factors(factors: Factors, x: Any, turned: bool) -> Any:
+    """det(A) A^-T, or det(A) A^-1, which is asked as that of `x`: in another way of matrices near singular ones."""
+    inverse = invert_factored(factors, turned=not turned)
+    norms = [jnp.linalg.norm(each, axis=(-2, -1)) for each in (x, inverse)]
+    plain = (norms[0] * norms[1] < x.shape[-1] * np.finfo(x.dtype).eps ** -0.5).all()  # half of the digits are right
+    found = determinant_of_factors(factors)[..., None, None] * inverse
+    return lax.cond(plain, lambda x, found: found, lambda x, _: by_singular_values(jnp, x), x, found)
+
+
 def _sign(factors: Factors) -> Any:
     return 1 - 2 * factors.parity
 
@@ -217,6 +231,6 @@ def definite_factors(factors: Factors, x: Any) -> Any:
 KERNELS = {
     f.__name__: f for f in (
         factorize, solve_factored, invert_factored, logs_of_factors, determinant_of_factors, regular_factors,
-        definite_factors,
+        definite_factors, cofactors_of_factors,
     )
 }  # fmt: skip

@@ -10,7 +10,8 @@ import jax.scipy.linalg
 import numpy as np
 from jax import lax
 
-from graphc.lowering.factors import Factors, determinant_of_factors, eliminate, logs_of_factors
+from graphc.lowering.factors import Factors, cofactors_of_factors, determinant_of_factors, eliminate, logs_of_factors
+from graphc.ops.determinants import by_singular_values
 from graphc.ops.dtypes import complex_of
 from graphc.ops.matrices import half_sum
 from graphc.ops.solving import EXP_NORM, SQUARINGS
@@ -91,6 +92,12 @@ def det(x: Any) -> Any:
     return _unless_finite(found, found, x, determinant_of_factors)
 
 
+def cofactor(x: Any) -> Any:
+    if x.shape[-1] < 2 or not x.size:
+        return by_singular_values(jnp, x)
+    return cofactors_of_factors(eliminate(jnp.swapaxes(x, -1, -2)), x, turned=True)  # the factors that `det` has
+
+
 def regular(x: Any, *others: Any, checked: bool, asked: str) -> Any:
     return jnp.all((slogdet(x)[0] != 0) | jnp.isnan(x).any(axis=(-2, -1))) if checked else True
 
@@ -99,5 +106,7 @@ def permutation(swaps: Any, size: int) -> Any:
     return lax.linalg.lu_pivots_to_permutation(swaps.astype("int32"), size).astype("int64")
 
 
-OVERRIDES = {f.__name__: f for f in (cholesky, det, eig, lu, matrix_exp, permutation, slogdet, solve_triangular)}
+OVERRIDES = {
+    f.__name__: f for f in (cholesky, cofactor, det, eig, lu, matrix_exp, permutation, slogdet, solve_triangular)
+}
 CHECKS = {"cholesky": definite, "inv": regular, "solve": regular}  # by what the overrides compute

@@ -27,12 +27,13 @@ def _scalar(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 
 @of_finite
-def _cofactor(xp, x):
-    # from x = U S V: it needs no inverse
+def by_singular_values(xp, x):
+    """det(x) x^-T of x = U S V: it needs no inverse."""
     u, s, v = xp.linalg.svd(x)
-    n = x.shape[-1]
-    others = [xp.prod(s[..., [k for k in range(n) if k != i]], axis=-1) for i in range(n)]
-    scale = xp.stack(others, axis=-1) if others else s
+    one = xp.ones_like(s[..., :1])
+    before = xp.cumprod(xp.concatenate([one, s[..., :-1]], axis=-1), axis=-1)
+    behind = xp.cumprod(xp.concatenate([one, s[..., :0:-1]], axis=-1), axis=-1)[..., ::-1]
+    scale = before * behind
     # det(x) x^-T = det(U) det(V) conj(U S' V), with the products of all singular values but one in S'
     return (xp.linalg.det(u) * xp.linalg.det(v))[..., None, None] * xp.conj((u * scale[..., None, :]) @ v)
 
@@ -43,7 +44,7 @@ def _np_cofactor(x):
     wide = np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64)
     given = x.astype(wide)
     found = _by_inverse(given) if x.dtype.itemsize < wide.itemsize else None
-    return (_cofactor(np, given) if found is None else found).astype(x.dtype)
+    return (by_singular_values(np, given) if found is None else found).astype(x.dtype)
 
 
 def _by_inverse(x):
@@ -90,7 +91,7 @@ det = op(
     vjp=dict(input=_det_vjp),
 )  # fmt: skip
 cofactor = op(
-    "cofactor", "input", impl=_cofactor, numpy=_np_cofactor, rule=Rule(square, accepts=FLOATING),
+    "cofactor", "input", impl=by_singular_values, numpy=_np_cofactor, rule=Rule(square, accepts=FLOATING),
     traits=Trait.HOLOMORPHIC,
     rounding=ELIMINATES, ref=exact.cofactors,
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))), vjp=dict(input=_cofactor_vjp),

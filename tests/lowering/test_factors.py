@@ -119,3 +119,13 @@ def test_arguments_may_have_names_that_programs_use(name: str):
     scope: dict[str, Any] = {}
     exec(f"def f({name}, jnp_=None): return {name} * 2", scope)
     assert graphc.compile(scope["f"], backend="jax")(torch.ones(2)).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("n", [1, 5, N])
+def test_cofactors_by_factors_and_of_what_is_nearly_singular(n: int):
+    x = rng.standard_normal((3, n, n))
+    x[1, -1] = x[1, 0] + 1e-11 * x[1, -1]  # its inverse is known to few digits
+    for turned in (False, True):
+        gradient = torch.func.grad(lambda a, t=turned: torch.linalg.det(a.mT if t else a).sum())
+        given = torch.from_numpy(x)
+        np.testing.assert_allclose(graphc.compile(gradient)(given), gradient(given), rtol=1e-7, atol=1e-9)
