@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from eager.core.dtypes import Size
 from eager.core.grad_mode import no_grad
-from eager.core.homes import pytorch_name
 from eager.core.interpreter import on_arrays
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
@@ -18,11 +17,6 @@ from eager.engine.language import E
 __all__ = ["Distribution"]
 
 _SCALAR = Size()
-
-
-def _class_of(distribution: Any) -> str:
-    """Its class, as PyTorch's messages show it."""
-    return "<class '{}.{}'>".format(*pytorch_name(type(distribution)))
 
 
 class Distribution:
@@ -74,7 +68,7 @@ class Distribution:
         except NotImplementedError:
             arg_constraints = {}
             warnings.warn(
-                f"{_class_of(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
+                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
                 "initialize the distribution with `validate_args=False` to turn off validation.", stacklevel=4,
             )  # fmt: skip
         for name, constraint in arg_constraints.items():
@@ -162,7 +156,7 @@ class Distribution:
     @property
     def mode(self) -> Any:
         """The most likely event."""
-        raise NotImplementedError(f"{_class_of(self)} does not implement mode")
+        raise NotImplementedError(f"{self.__class__} does not implement mode")
 
     @property
     def variance(self) -> Any:
@@ -230,7 +224,7 @@ class Distribution:
             support = self.support
         except NotImplementedError:
             warnings.warn(
-                f"{_class_of(self)} does not define `support` to enable sample validation. Please initialize the "
+                f"{self.__class__} does not define `support` to enable sample validation. Please initialize the "
                 "distribution with `validate_args=False` to turn off validation.", stacklevel=4,
             )  # fmt: skip
             return

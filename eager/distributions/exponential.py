@@ -1,4 +1,4 @@
-"""The exponential distribution, and images of it. As `torch.distributions.exponential` and its like."""
+"""The exponential distribution. As `torch.distributions.exponential`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import Any, ClassVar
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.exp_family import ExponentialFamily
-from eager.distributions.transformed_distribution import TransformedDistribution
-from eager.distributions.transforms import AffineTransform, ExpTransform, PowerTransform
-from eager.distributions.utils import broadcast_all, euler_constant
-from eager.functional.creation import ones_like, zeros_like
+from eager.functional.creation import zeros_like
 
-__all__ = ["Exponential", "Pareto", "Weibull"]
+__all__ = ["Exponential"]
 
 
 class Exponential(ExponentialFamily):
@@ -55,68 +52,3 @@ class Exponential(ExponentialFamily):
 
     def _log_normalizer(self, x: Tensor) -> Tensor:
         return -(-x).log()
-
-
-class Pareto(TransformedDistribution):
-    """alpha scale^alpha / x^(alpha + 1) for x >= scale."""
-
-    arg_constraints: ClassVar[Any] = {"alpha": constraints.positive, "scale": constraints.positive}
-    _expands = ("scale", "alpha")
-
-    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None):
-        self.scale, self.alpha = broadcast_all(scale, alpha)
-        base = Exponential(self.alpha, validate_args=validate_args)
-        transforms = [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
-        super().__init__(base, transforms, validate_args=validate_args)
-
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:
-        return constraints.greater_than_eq(self.scale)
-
-    @property
-    def mean(self) -> Tensor:
-        a = self.alpha.clamp(min=1)  # infinite from there down
-        return a * self.scale / (a - 1)
-
-    mode = property(lambda self: self.scale)
-
-    @property
-    def variance(self) -> Tensor:
-        a = self.alpha.clamp(min=2)
-        return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
-
-    def entropy(self) -> Tensor:
-        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
-
-
-class Weibull(TransformedDistribution):
-    """(k / scale) z^(k - 1) exp(-z^k) for x > 0, where z = x / scale and k is the concentration."""
-
-    arg_constraints: ClassVar[Any] = {"scale": constraints.positive, "concentration": constraints.positive}
-    support = constraints.positive
-    _expands = ("scale", "concentration", "concentration_reciprocal")
-
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None):
-        self.scale, self.concentration = broadcast_all(scale, concentration)
-        self.concentration_reciprocal = self.concentration.reciprocal()
-        base = Exponential(ones_like(self.scale), validate_args=validate_args)
-        transforms = [
-            PowerTransform(exponent=self.concentration_reciprocal), AffineTransform(loc=0, scale=self.scale),
-        ]  # fmt: skip
-        super().__init__(base, transforms, validate_args=validate_args)
-
-    mean = property(lambda self: self.scale * (1 + self.concentration_reciprocal).lgamma().exp())
-
-    @property
-    def mode(self) -> Tensor:
-        k = self.concentration
-        return self.scale * ((k - 1) / k) ** k.reciprocal()
-
-    @property
-    def variance(self) -> Tensor:
-        r = self.concentration_reciprocal
-        return self.scale.pow(2) * ((1 + 2 * r).lgamma().exp() - (2 * (1 + r).lgamma()).exp())
-
-    def entropy(self) -> Tensor:
-        r = self.concentration_reciprocal
-        return euler_constant * (1 - r) + (self.scale * r).log() + 1

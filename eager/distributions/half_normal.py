@@ -1,51 +1,13 @@
-"""Absolute values of symmetric distributions. As `torch.distributions.half_normal` and its like."""
+"""The half-normal distribution. As `torch.distributions.half_normal`."""
 
 from __future__ import annotations
 
 import math
-from operator import attrgetter
-from typing import Any, ClassVar
 
-from eager.core.tensor import Tensor
-from eager.distributions import constraints
-from eager.distributions.normal import Cauchy, Normal
-from eager.distributions.transformed_distribution import TransformedDistribution
-from eager.distributions.transforms import AbsTransform
-from eager.functional.creation import full_like, zeros_like
-from eager.functional.data import as_tensor
-from eager.functional.gathering import where
+from eager.distributions.half import Half
+from eager.distributions.normal import Normal
 
-__all__ = ["Half", "HalfCauchy", "HalfNormal"]
-
-
-class Half(TransformedDistribution):
-    """|x|, where x has the distribution `_base(0, scale)`."""
-
-    arg_constraints: ClassVar[Any] = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-    _base: Any
-    _expands = ()
-
-    def __init__(self, scale: Any, validate_args: bool | None = None):
-        super().__init__(self._base(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
-
-    scale = property(attrgetter("base_dist.scale"), doc="The scale of x.")
-    mode = property(lambda self: zeros_like(self.scale))
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._check(value)
-        return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
-
-    def cdf(self, value: Tensor) -> Tensor:
-        self._check(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, prob: Tensor) -> Tensor:
-        return self.base_dist.icdf((prob + 1) / 2)
-
-    def entropy(self) -> Tensor:
-        return self.base_dist.entropy() - math.log(2)
+__all__ = ["HalfNormal"]
 
 
 class HalfNormal(Half):
@@ -55,17 +17,3 @@ class HalfNormal(Half):
     _base = Normal
     mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))
     variance = property(lambda self: self.scale.pow(2) * (1 - 2 / math.pi))
-
-
-class HalfCauchy(Half):
-    """The absolute value of a Cauchy number around 0. It has no finite mean."""
-
-    base_dist: Cauchy
-    _base = Cauchy
-    mean = property(lambda self: full_like(self.scale, math.inf))
-    variance = property(attrgetter("base_dist.variance"))
-
-    def log_prob(self, value: Any) -> Tensor:
-        self._check(value)
-        value = as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
-        return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)

@@ -10,7 +10,7 @@ from eager.core.grad_mode import no_grad
 from eager.core.limits import finfo
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
-from eager.distributions.dirichlet import Beta
+from eager.distributions.beta import Beta
 from eager.distributions.distribution import Distribution
 from eager.distributions.utils import broadcast_all, standard_normal
 from eager.functional.elementwise import mvlgamma

@@ -12,8 +12,8 @@ from eager.core.interpreter import on_arrays
 from eager.core.limits import finfo
 from eager.core.tensor import Tensor
 from eager.distributions import constraints
+from eager.distributions.chi2 import Chi2
 from eager.distributions.exp_family import ExponentialFamily
-from eager.distributions.gamma import Chi2
 from eager.distributions.matrices import half_log_det
 from eager.distributions.multivariate_normal import FACTORS, one_matrix
 from eager.distributions.utils import NUMBER, lazy_property, standard_normal

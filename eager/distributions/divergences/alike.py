@@ -7,19 +7,28 @@ from typing import Any
 
 from eager.autograd import grad
 from eager.core.tensor import Tensor
-from eager.distributions.bernoulli import Bernoulli, Binomial, Geometric
-from eager.distributions.categorical import Categorical, OneHotCategorical
+from eager.distributions.bernoulli import Bernoulli
+from eager.distributions.beta import Beta
+from eager.distributions.binomial import Binomial
+from eager.distributions.categorical import Categorical
+from eager.distributions.cauchy import Cauchy
 from eager.distributions.continuous_bernoulli import ContinuousBernoulli
-from eager.distributions.dirichlet import Beta, Dirichlet
+from eager.distributions.dirichlet import Dirichlet
 from eager.distributions.divergences.registry import kl_divergence, register_kl
 from eager.distributions.exp_family import ExponentialFamily
-from eager.distributions.exponential import Exponential, Pareto
+from eager.distributions.exponential import Exponential
 from eager.distributions.gamma import Gamma
+from eager.distributions.geometric import Geometric
+from eager.distributions.gumbel import Gumbel
 from eager.distributions.half_normal import HalfNormal
-from eager.distributions.normal import Cauchy, Laplace, Normal
+from eager.distributions.independent import Independent
+from eager.distributions.laplace import Laplace
+from eager.distributions.normal import Normal
+from eager.distributions.one_hot_categorical import OneHotCategorical
+from eager.distributions.pareto import Pareto
 from eager.distributions.poisson import Poisson
-from eager.distributions.transformed_distribution import Independent, TransformedDistribution
-from eager.distributions.uniform import Gumbel, Uniform
+from eager.distributions.transformed_distribution import TransformedDistribution
+from eager.distributions.uniform import Uniform
 from eager.distributions.utils import euler_constant, sum_rightmost
 from eager.functional.gathering import where
 from eager.nn.functions.activation import softplus

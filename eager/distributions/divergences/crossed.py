@@ -7,15 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from eager.core.tensor import Tensor
-from eager.distributions.bernoulli import Bernoulli, Binomial
+from eager.distributions.bernoulli import Bernoulli
+from eager.distributions.beta import Beta
+from eager.distributions.binomial import Binomial
 from eager.distributions.continuous_bernoulli import ContinuousBernoulli
-from eager.distributions.dirichlet import Beta
 from eager.distributions.divergences.registry import register_kl
-from eager.distributions.exponential import Exponential, Pareto
+from eager.distributions.exponential import Exponential
 from eager.distributions.gamma import Gamma
-from eager.distributions.normal import Laplace, Normal
+from eager.distributions.gumbel import Gumbel
+from eager.distributions.laplace import Laplace
+from eager.distributions.normal import Normal
+from eager.distributions.pareto import Pareto
 from eager.distributions.poisson import Poisson
-from eager.distributions.uniform import Gumbel, Uniform
+from eager.distributions.uniform import Uniform
 from eager.distributions.utils import euler_constant
 from eager.functional.creation import full_like
 from eager.functional.gathering import where

@@ -9,8 +9,9 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.distributions.divergences.registry import register_kl
+from eager.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from eager.distributions.matrices import half_log_det, mahalanobis, trace_of_square, whitened
-from eager.distributions.multivariate_normal import LowRankMultivariateNormal, MultivariateNormal
+from eager.distributions.multivariate_normal import MultivariateNormal
 
 
 def _half_log_det(d: Any) -> Tensor:
