@@ -22,6 +22,7 @@ from graphc import forking
 from graphc.capture.program import Program
 from graphc.capture.sources import Captured, Effect, GradOf, GradsOf, History, MemoryOf
 from graphc.capture.state.words import Condition, Judged, slot_of
+from graphc.capture.storage.sharing import is_whole
 from graphc.ir import Graph, Ref
 from graphc.ops.stand_in import StandIn
 from graphc.passes.packing import pack_state
@@ -160,7 +161,7 @@ def _is_seen(tensor: Tensor) -> bool:
     """Whether someone else may see the memory of a tensor."""
     d = tensor._d
     # the tensor, `d` and the argument of getrefcount
-    return d.__class__ is np.ndarray and (d.base is not None or getrefcount(d) > 3) and d.flags.writeable
+    return d.__class__ is np.ndarray and (getrefcount(d) > 3 or not is_whole(d)) and d.flags.writeable
 
 
 @final

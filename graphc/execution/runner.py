@@ -26,7 +26,7 @@ from graphc.execution.segments import recomputing
 from graphc.execution.target import Target
 from graphc.ir import Graph, Ref
 from graphc.lowering import Offload
-from graphc.passes import optimize
+from graphc.passes import layers_of_packs, optimize
 from graphc.sharding.followers import Followers
 from graphc.sharding.layout import Layout
 
@@ -144,6 +144,7 @@ class Runner:
         found = repacked(self._program, graph, len(self._places), self._effects) if self._target.packs else None
         if found is not None:
             self._program, graph, self._effects, self.packs = found
+            graph = layers_of_packs(graph, self._target.settings)
             self._count = len(self._places) + len(self._effects)
         positions = {source: k for k, source in enumerate(self._program.sources)}
         donated: dict[int, int] = {}  # input -> output

@@ -157,7 +157,8 @@ class _Expressions:
         """State that may be updated as one, in the order of its new values.
 
         What one parameter has (its moments, the parameter itself) is a family: their new values depend on each other.
-        Families are alike if their members have the same colours; of those that are, each colour makes a group.
+        Families are alike if their members have the same colours; of those that are, each colour makes a group. Of it,
+        those of one shape lie beside each other, for loops over layers to read them.
         """
         arrays = sorted((i for i in self.state if self.nodes[i].shape), key=self.state.__getitem__)
         family = {i: i for i in arrays}
@@ -175,6 +176,7 @@ class _Expressions:
         families = _by(arrays, head)
         alike = {i: tuple(sorted((colour[j] for j in f), key=repr)) for f in families for i in f}
         groups = _by(arrays, lambda i: (colour[i], alike[i]))
+        groups = [[i for same in _by(group, lambda i: self.nodes[i].shape) for i in same] for group in groups]
         return [tuple(group) for group in groups if _pays(group, self.nodes)]
 
     def _read(self, id: int) -> set[int]:

@@ -32,7 +32,8 @@ from graphc.passes.numbers import fold_numbers
 from graphc.passes.opaque import without_rules
 from graphc.passes.places import regular_places
 from graphc.passes.quotients import cancel_quotients
-from graphc.passes.rolling import roll_repeats
+from graphc.passes.repeats import FEWEST
+from graphc.passes.rolling import MANY, roll_repeats
 from graphc.passes.rules import ALL, linalg, scattering
 from graphc.passes.scaled_sums import take_out_factors
 from graphc.passes.settings import DEFAULT, LOWERING, USUAL, VERSIONS, WIDE, Settings, settings_of
@@ -246,9 +247,14 @@ def versions(graph: Graph, settings: Settings = DEFAULT) -> Graph:
     return _recorded(both, Record(VERSIONS, len(graph), len(both), notes=tuple(map(str, asked)))) if asked else graph
 
 
-def repeats(graph: Graph, settings: Settings = DEFAULT) -> Graph:
-    """`graph` with its repeated structure as loops."""
-    rolled, loops = roll_repeats(graph, partial(optimize, **settings._asdict()))
+def layers_of_packs(graph: Graph, settings: Settings) -> Graph:
+    """`graph`, whose state lies in packs, with its many layers as loops: they read the packs row by row."""
+    return repeats(graph, settings, MANY) if settings.allow("repeats", REASSOCIATES) else graph
+
+
+def repeats(graph: Graph, settings: Settings = DEFAULT, fewest: int = FEWEST) -> Graph:
+    """`graph` with its repeated structure as loops, of at least so many steps."""
+    rolled, loops = roll_repeats(graph, partial(optimize, **settings._asdict()), fewest)
     if not loops:
         return graph
     return _recorded(rolled, Record("repeats", len(graph), len(rolled), notes=tuple(map(str, loops))))
