@@ -12,6 +12,7 @@ import numpy as np
 
 from eager.core.state import note_move
 from eager.core.tensor import Tensor
+from graphc.capture.storage.sharing import is_whole
 from graphc.lowering import ALIGNMENT, alias, aligned, release
 
 
@@ -58,13 +59,4 @@ class ReadInPlace:
 
 def _may_move(d: np.ndarray) -> bool:
     """Whether an array that one tensor holds, and nobody else, may be another: no other thread may write to it."""
-    return _is_whole(d) and d.flags.writeable and d.flags.c_contiguous and threading.active_count() == 1
-
-
-def _is_whole(d: np.ndarray) -> bool:
-    """Whether `d` is all of its memory, which nobody else holds: it may be an array that was reshaped."""
-    base = d.base
-    if base is None:
-        return True
-    # `d`, the variable and the argument of getrefcount
-    return isinstance(base, np.ndarray) and base.base is None and base.nbytes == d.nbytes and getrefcount(base) <= 3
+    return is_whole(d) and d.flags.writeable and d.flags.c_contiguous and threading.active_count() == 1

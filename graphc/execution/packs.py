@@ -22,6 +22,7 @@ from graphc import forking
 from graphc.capture.program import Program
 from graphc.capture.sources import Captured, Effect, GradOf, GradsOf, History, MemoryOf
 from graphc.capture.state.words import Condition, Judged, slot_of
+from graphc.capture.storage.sharing import is_whole
 from graphc.ir import Graph, Ref
 from graphc.ops.stand_in import StandIn
 from graphc.passes.packing import pack_state
@@ -160,7 +161,7 @@ def _is_seen(tensor: Tensor) -> bool:
     """Whether someone else may see the memory of a tensor."""
     d = tensor._d
     # the tensor, `d` and the argument of getrefcount
-    return d.__class__ is np.ndarray and (d.base is not None or getrefcount(d) > 3) and d.flags.writeable
+    return d.__class__ is np.ndarray and (getrefcount(d) > 3 or not is_whole(d)) and d.flags.writeable
 
 
 @final
@@ -268,13 +269,10 @@ def put_back(seen: Iterable[tuple[StatePack, list[Tensor]]]) -> None:
         pack.put_back(tensors)
 
 
-def repacked(
-    program: Program, graph: Graph, results: int, effects: Sequence[Effect], loops: bool
-) -> Repacked | None:  # fmt: skip
+def repacked(program: Program, graph: Graph, results: int, effects: Sequence[Effect]) -> Repacked | None:
     """`program` with its small state in packs; None if there is too little.
 
     graph    optimized: its outputs are so many results, the values of the effects, and others
-    loops    whether many thin layers may become one
     """
     positions = {source: k for k, source in enumerate(program.sources)}
     shared = {owner for a, b, _ in program.guarded.overlaps for owner in (a, b)}
@@ -295,7 +293,7 @@ def repacked(
             isinstance(target, GradOf) and isinstance(target.of, Captured) and fresh[number] == 1 and number is not None
         ):
             gradients[k] = target.of.tensor
-    found = pack_state(graph, state, gradients, _equal(graph, tensors), loops)
+    found = pack_state(graph, state, gradients, _equal(graph, tensors))
     if found is None:
         return None
     packs = [StatePack.of([tensors[i] for i in p.inputs], p.equal) for p in found.packs if p.inputs]

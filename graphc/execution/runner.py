@@ -26,7 +26,7 @@ from graphc.execution.segments import recomputing
 from graphc.execution.target import Target
 from graphc.ir import Graph, Ref
 from graphc.lowering import Offload
-from graphc.passes import optimize
+from graphc.passes import layers_of_packs, optimize
 from graphc.sharding.followers import Followers
 from graphc.sharding.layout import Layout
 
@@ -141,10 +141,10 @@ class Runner:
 
     def _step(self, graph: Graph) -> Prechecks:
         """Make the one program of results that have no gradients. Returns the checks that a call makes before it."""
-        target, places = self._target, self._places
-        found = repacked(self._program, graph, len(places), self._effects, target.rolls) if target.packs else None
+        found = repacked(self._program, graph, len(self._places), self._effects) if self._target.packs else None
         if found is not None:
             self._program, graph, self._effects, self.packs = found
+            graph = layers_of_packs(graph, self._target.settings)
             self._count = len(self._places) + len(self._effects)
         positions = {source: k for k, source in enumerate(self._program.sources)}
         donated: dict[int, int] = {}  # input -> output

@@ -21,6 +21,7 @@ from eager.engine.language import E
 from graphc.capture.program import Program
 from graphc.capture.sources import ViewOf
 from graphc.capture.storage.inputs import whole_memory
+from graphc.capture.storage.sharing import is_whole
 from graphc.capture.tree import Kept, Slot, map_leaves
 from graphc.capture.user_objects import opener
 from graphc.execution.packs import put_back
@@ -60,7 +61,7 @@ def overwrite(tensor: Tensor, value: Any) -> None:
     if value.__class__ is Placed and data.__class__ is not Placed:
         value = Deferred(value.array, value.shape, value.numpy_dtype)
     # references to an ndarray that is only this tensor's: its slot, `data`, and the argument of getrefcount
-    if data.__class__ is np.ndarray and (data.base is not None or getrefcount(data) > 3) and data.flags.writeable:
+    if data.__class__ is np.ndarray and (getrefcount(data) > 3 or not is_whole(data)) and data.flags.writeable:
         np.copyto(data, np.asarray(value.array if isinstance(value, Deferred) else value))
         note_write(data)
     elif data.__class__ is Placed:
@@ -74,7 +75,7 @@ def replace(tensor: Tensor, value: np.ndarray, held: int) -> None:
     data = tensor._d
     if data is value:  # done already, before an interrupt
         return
-    shared = data.__class__ is np.ndarray and (data.base is not None or getrefcount(data) > 3 + held)
+    shared = data.__class__ is np.ndarray and (getrefcount(data) > 3 + held or not is_whole(data))
     if shared and data.flags.writeable:
         np.copyto(data, value)
         note_write(data)

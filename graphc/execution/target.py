@@ -8,7 +8,7 @@ from graphc.execution.on_mesh import OnMesh
 from graphc.ir import Graph
 from graphc.lowering import lower, unsuitable
 from graphc.passes import Settings
-from graphc.passes.settings import PACKS, REPEATS
+from graphc.passes.settings import PACKS
 from graphc.rewrite import REASSOCIATES
 from graphc.sharding.layout import Layout
 
@@ -52,8 +52,3 @@ class Target(NamedTuple):
         """Whether small state may lie together in one buffer."""
         alone = self.backend == "jax" and self.device is None and self.on_mesh is None and not self.offload
         return alone and self.settings.allow(PACKS, REASSOCIATES)
-
-    @property
-    def rolls(self) -> bool:
-        """Whether what the program repeats may become a loop."""
-        return self.settings.allow(REPEATS, REASSOCIATES)

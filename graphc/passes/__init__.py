@@ -3,6 +3,7 @@
 from graphc.passes.pipeline import (
     Record,
     default_passes,
+    layers_of_packs,
     mechanisms,
     optimize,
     rules_for,
@@ -15,6 +16,7 @@ __all__ = [
     "Record",
     "Settings",
     "default_passes",
+    "layers_of_packs",
     "mechanisms",
     "optimize",
     "rules_for",

@@ -59,7 +59,7 @@ class Loop:
         self.ends: list[Symbol] = []
         self.last: dict[int, int] = {}  # operation -> the carry that ends with its last value
         for k, carry in enumerate(self.carries):  # what a carry ends with may be another
-            self.ends.append(self._end(carry))
+            self.ends.append(self.viewed(carry.end, carry.views))
             if carry.end[-1] in self.place and not carry.views:
                 step, operation = self.place[carry.end[-1]]
                 if step == self.count - 1:
@@ -75,11 +75,6 @@ class Loop:
     def _copy(self, column: Column, operands: Sequence[Symbol]) -> Symbol:
         symbol = self.symbols[column] = self._append(self._graph.nodes[column[0]], operands)
         return symbol
-
-    def view(self, column: Column, symbol: Symbol) -> Symbol:
-        """The value in the body of a column of views of `symbol`."""
-        self.symbols[column] = self._append(self._graph.nodes[column[0]], [symbol])
-        return self.symbols[column]
 
     def _append(self, node: Node, operands: Sequence[Symbol]) -> Symbol:
         builder = self.builder
@@ -144,9 +139,10 @@ class Loop:
             return None
         return Carry(column, end, tuple(reversed(views)))  # what was computed earlier is carried from carry to carry
 
-    def _end(self, carry: Carry) -> Symbol:
-        symbol = self._symbol(carry.end)
-        for id in carry.views:
+    def viewed(self, column: Column, views: Iterable[int]) -> Symbol:
+        """The value of a column in the body, as `views` show it."""
+        symbol = self._symbol(column)
+        for id in views:
             symbol = self._append(self._graph.nodes[id], [symbol])
         return symbol
 

@@ -5,14 +5,10 @@ handed over, updated by an operation of its own, and handed back. Where the new 
 elementwise expression, of old values that lie side by side and of gradients that are laid side by side, one operation
 updates them all. And numbers that are equal, and are all updated in the same way from nothing that differs (the steps
 that an optimizer counts for each parameter), stay equal: one stands for all.
-
-What many thin layers that are alike have for themselves, each in the same place, is a pack of its own: a loop over the
-layers reads it as it lies, and its gradients come out of the loop in that order.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar, final
 
@@ -20,9 +16,8 @@ from graphc.ir import Builder, Graph, Node, Ref, Symbol
 from graphc.ops import OPS, Trait
 from graphc.ops.aval import Aval
 from graphc.passes.dce import eliminate_dead_code
-from graphc.passes.pipeline import Record, folded
-from graphc.passes.repeats import FEWEST
-from graphc.passes.rolling import Column, columns, roll_thin
+from graphc.passes.pipeline import Record
+from graphc.passes.rolling import columns
 
 LARGE = 1 << 15  # elements of a tensor that takes longer to move than to hand over
 DEEPEST = 64  # operations of an expression, from the new value down; what is below is laid side by side as it is
@@ -54,23 +49,19 @@ class Packed(NamedTuple):
 
 
 def pack_state(
-    graph: Graph, state: Mapping[int, int], fresh: Collection[int], equal: Iterable[Collection[int]], loops: bool = True
+    graph: Graph, state: Mapping[int, int], fresh: Collection[int], equal: Iterable[Collection[int]]
 ) -> Packed | None:
     """`graph` with its small state in packs; None if there is too little of it.
 
     state  input -> the position of the output that is its new value
     fresh  positions of outputs that may lie in a pack that is only returned
     equal  sets of inputs without dims that hold equal values
-    loops  whether many thin layers may become one
     """
     nodes, outputs = graph.nodes, graph.outputs
     state = {i: k for i, k in state.items() if _small(nodes[i]) and nodes[i].aval == nodes[outputs[k]].aval}
     if len(state) < 2:
         return None
-    found = columns(graph) if loops else []
-    layers = [column for column in found if state.keys() >= set(column) and nodes[column[0]].shape]
-    given = [k for k in fresh if _small(nodes[outputs[k]]) and nodes[outputs[k]].shape]
-    known = _Expressions(graph, state, given, layers)
+    known = _Expressions(graph, state, [k for k in fresh if _small(nodes[outputs[k]]) and nodes[outputs[k]].shape])
     same = known.stay_equal(equal)
     groups = [group for group in known.groups() if known.fits(known.new_values(group), same)]
     return _Packing(known, groups, same).packed() if groups or same else None
@@ -94,14 +85,13 @@ def _pays(group: Sequence[int], nodes: Mapping[int, Node]) -> bool:
 class _Expressions:
     """The new values of state, as elementwise expressions.
 
-    layers   columns of state that many layers have, each for itself
     state    input -> the position of its new value among the graph's outputs
     given    node -> the position, of gradients that are returned: expressions end at them
     colours  of each node: equal where the expressions are, up to the state and the arrays that they end in
     """
 
-    def __init__(self, graph: Graph, state: Mapping[int, int], fresh: Iterable[int], layers: Sequence[Column]):
-        self.graph, self.nodes, self.state, self.layers = graph, graph.nodes, state, layers
+    def __init__(self, graph: Graph, state: Mapping[int, int], fresh: Iterable[int]):
+        self.graph, self.nodes, self.state = graph, graph.nodes, state
         self.given: dict[int, int] = {}
         for k in fresh:
             self.given.setdefault(graph.outputs[k], k)
@@ -169,7 +159,7 @@ class _Expressions:
 
         What one parameter has (its moments, the parameter itself) is a family: their new values depend on each other.
         Families are alike if their members have the same colours; of those that are, each colour makes a group. So it
-        does of the families of a column of `layers`, in its order.
+        does of those of a column of `layers`, in its order: a loop over the layers reads the pack as it lies.
         """
         arrays = sorted((i for i in self.state if self.nodes[i].shape), key=self.state.__getitem__)
         family = {i: i for i in arrays}
@@ -184,17 +174,17 @@ class _Expressions:
                 if j in family:
                     family[head(j)] = head(i)
         colour = {i: (self.colours[self.new_values((i,))[0]], self.nodes[i].dtype) for i in arrays}
-        place: dict[int, tuple[int, int]] = {}  # of a family: the column, and which of it
-        for c, column in enumerate(self.layers):
-            heads = [head(i) for i in column]
-            if place.keys().isdisjoint(heads) and len(set(heads)) == len(heads):
-                place |= {h: (c, k) for k, h in enumerate(heads)}
-        last = len(self.layers), 0
-        arrays.sort(key=lambda i: place.get(head(i), last))
         families = _by(arrays, head)
         alike = {i: tuple(sorted((colour[j] for j in f), key=repr)) for f in families for i in f}
+        place: dict[int, tuple[int, int]] = {}  # of a family: the column, and which of it
+        for c, column in enumerate(columns(self.graph)):
+            heads = [head(i) for i in column if i in family]
+            if place.keys().isdisjoint(heads) and len(set(heads)) == len(column):
+                place |= {h: (c, k) for k, h in enumerate(heads)}
+        last = len(family), 0
+        arrays.sort(key=lambda i: place.get(head(i), last))
         groups = _by(arrays, lambda i: (colour[i], alike[i], place.get(head(i), last)[0]))
-        return [tuple(group) for group in groups if head(group[0]) in place or _pays(group, self.nodes)]
+        return [tuple(group) for group in groups if _pays(group, self.nodes)]
 
     def _read(self, id: int) -> set[int]:
         """The state that expression `id` ends in."""
@@ -259,12 +249,10 @@ class _Packing:
         packed = {i for inputs in self._packs for i in inputs}
         inputs = (*(i for i in graph.inputs if i not in packed), *(s.id for s in self._packs.values()))
         made = eliminate_dead_code(Graph(graph.name, nodes, inputs, result, graph.history))
-        made, loops = roll_thin(made, LARGE) if known.layers else (made, [])
-        made = eliminate_dead_code(folded(made)) if loops else made
         inserted = made.input_names[len(inputs) - len(self._packs) :]
-        notes = (*[_told(pack, name) for pack, name in zip(packs, inserted, strict=False)], *map(str, loops))
+        notes = tuple([_told(pack, name) for pack, name in zip(packs, inserted, strict=False)])
         record = Record("packs", len(graph), len(made), notes=notes)
-        return Packed(Graph(made.name, made.nodes, inputs, made.result, (*made.history, record)), tuple(packs))
+        return Packed(Graph(made.name, made.nodes, inputs, result, (*made.history, record)), tuple(packs))
 
     def _all(self, ids: _Ids) -> Symbol:
         """The values of `ids`, computed as one."""
@@ -289,10 +277,7 @@ class _Packing:
         F, symbol = self._builder.language, self._builder.symbol
         node = self._nodes[ids[0]]
         self._builder.where, self._builder.scope = node.where, node.scope
-        flat = [F.reshape(symbol(id), shape=(self._nodes[id].size,)) for id in ids]
-        runs = [list(run) for _, run in itertools.groupby(flat, lambda s: s.shape)]  # of the steps of a loop, perhaps
-        parts = [s for run in runs for s in ([F.cat(*run)] if len(run) >= FEWEST else run)]
-        made = F.cat(*parts) if len(parts) > 1 else parts[0]
+        made = F.cat(*[F.reshape(symbol(id), shape=(self._nodes[id].size,)) for id in ids])
         if all(id in self._known.given and id not in self._placed for id in ids):
             self._returned[ids] = made
             self._placed.update(ids)

@@ -32,10 +32,11 @@ from graphc.passes.numbers import fold_numbers
 from graphc.passes.opaque import without_rules
 from graphc.passes.places import regular_places
 from graphc.passes.quotients import cancel_quotients
-from graphc.passes.rolling import roll_repeats
+from graphc.passes.repeats import FEWEST
+from graphc.passes.rolling import MANY, roll_repeats
 from graphc.passes.rules import ALL, linalg, scattering
 from graphc.passes.scaled_sums import take_out_factors
-from graphc.passes.settings import DEFAULT, LOWERING, REPEATS, USUAL, VERSIONS, WIDE, Settings, settings_of
+from graphc.passes.settings import DEFAULT, LOWERING, USUAL, VERSIONS, WIDE, Settings, settings_of
 from graphc.passes.settled import Pass, settling
 from graphc.passes.slices import batch_slices
 from graphc.passes.solves import solve_systems
@@ -173,7 +174,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("pads", REASSOCIATES, join_pads),
         ("triangles", REASSOCIATES, split_triangles),
         *algebra,
-        (REPEATS, REASSOCIATES, partial(repeats, settings=settings)),
+        ("repeats", REASSOCIATES, partial(repeats, settings=settings)),
         trim,
         ("loop invariants", EXACT, hoist_invariants),
         ("rows of scans", REASSOCIATES, batch_rows),
@@ -246,12 +247,17 @@ def versions(graph: Graph, settings: Settings = DEFAULT) -> Graph:
     return _recorded(both, Record(VERSIONS, len(graph), len(both), notes=tuple(map(str, asked)))) if asked else graph
 
 
-def repeats(graph: Graph, settings: Settings = DEFAULT) -> Graph:
-    """`graph` with its repeated structure as loops."""
-    rolled, loops = roll_repeats(graph, partial(optimize, **settings._asdict()))
+def layers_of_packs(graph: Graph, settings: Settings) -> Graph:
+    """`graph`, whose state lies in packs, with its many layers as loops: they read the packs row by row."""
+    return repeats(graph, settings, MANY) if settings.allow("repeats", REASSOCIATES) else graph
+
+
+def repeats(graph: Graph, settings: Settings = DEFAULT, fewest: int = FEWEST) -> Graph:
+    """`graph` with its repeated structure as loops, of at least so many steps."""
+    rolled, loops = roll_repeats(graph, partial(optimize, **settings._asdict()), fewest)
     if not loops:
         return graph
-    return _recorded(rolled, Record(REPEATS, len(graph), len(rolled), notes=tuple(map(str, loops))))
+    return _recorded(rolled, Record("repeats", len(graph), len(rolled), notes=tuple(map(str, loops))))
 
 
 def _recorded(graph: Graph, record: Record) -> Graph:

@@ -10,7 +10,7 @@ from graphc.rewrite import EXACT, REASSOCIATES, Licence
 
 NONE, EXACT_ONLY, USUAL, WIDE = LEVELS = range(4)
 PACKS, CHANNELS_LAST, FACTORS, TRANSPOSED = "packs", "channels last", "shared factorizations", "transposed operands"
-BLOCKS, VERSIONS, REPEATS = "products by blocks", "versions", "repeats"
+BLOCKS, VERSIONS = "products by blocks", "versions"
 # the passes that do at once what a loop does in its turns: not for a loop that is there to save memory
 AT_ONCE = frozenset(("rows of scans", "products of scans"))
 # the passes that lay parts of arrays side by side, or ask what numbers are: not on a mesh, whose devices would have to

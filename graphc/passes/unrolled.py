@@ -7,6 +7,7 @@ follow each other are the array that they are of.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, final
@@ -18,7 +19,7 @@ from graphc.ops.aval import Aval
 from graphc.passes.loops import Column, Loop
 from graphc.passes.repeats import FEWEST, views
 
-_CAT, _SLICE, _RESHAPE, _PERMUTE = OPS["cat"], OPS["slice"], OPS["reshape"], OPS["permute"]
+_CAT, _SLICE = OPS["cat"], OPS["slice"]
 
 
 def with_loops(graph: Graph, loops: Sequence[Loop], optimize: Callable[[Graph], Graph]) -> Graph:
@@ -105,20 +106,24 @@ def base_of(graph: Graph, id: int) -> int:
     return id
 
 
-def laid_together(graph: Graph, node: Node) -> bool:
-    """Whether `node` lays many arrays of one type beside each other."""
-    many = node.op is _CAT and len(node.inputs) >= FEWEST
-    return many and len({graph.nodes[id].aval for id in node.inputs}) == 1
+def laid_together(graph: Graph, node: Node) -> list[tuple[int, ...]]:
+    """What `node` lays beside each other, those of one type together; nothing, if these are few."""
+    if node.op is not _CAT:
+        return []
+    runs = [tuple(run) for _, run in itertools.groupby(node.inputs, lambda id: graph.nodes[id].aval)]
+    return runs if max(map(len, runs)) >= FEWEST else []
 
 
 class _Next(NamedTuple):
-    """How one node of a column follows another: the next or the one before, among rows of a loop or along an axis."""
+    """How one node of a column follows another: the next or the one before, among rows of a loop or along an axis; or
+    it is the same."""
 
     axis: int
     ahead: bool
 
 
 _ROWS = -1
+_SAME = _Next(-2, True)
 
 
 @final
@@ -224,28 +229,10 @@ class _Writer:
         found = self._stacked(column)
         if found is not None:
             return found[0] if found[1] else flipped(found[0])
-        pieces = self._of_views(column) or self._pieces(column)
+        pieces = self._pieces(column)
         whole = pieces[0] if len(pieces) == 1 else self.builder.language.cat(*pieces, axis=0)
         self._stacks[column] = whole
         return whole
-
-    def _of_views(self, column: Column) -> list[Symbol]:
-        """A column of reshapes, or of arrays with their axes in another order, stacked as what they are of."""
-        nodes, F = self.graph.nodes, self.builder.language
-        first = nodes[column[0]]
-        if first.op not in (_RESHAPE, _PERMUTE) or len({nodes[id].key(()) for id in column}) > 1:
-            return []
-        operands = tuple([nodes[id].inputs[0] for id in column])
-        if len({nodes[id].aval for id in operands}) > 1:
-            return []
-        if first.op is _RESHAPE:
-            return [F.reshape(self.stack(operands), shape=(len(column), *first.shape))]
-        for of, own in ((operands, column), (operands[::-1], column[::-1])):
-            if of in self._known:  # the loop returns them like this
-                written, symbol = self._known[of]
-                self._known[own] = written, written.loop.view(own, symbol)
-                return [self.stack(column)]
-        return [F.permute(self.stack(operands), dims=(0, *[k + 1 for k in first.params["dims"]]))]
 
     def _pieces(self, column: Column) -> list[Symbol]:
         """Arrays that make a column one after the other: parts of arrays that there are, and single values."""
@@ -262,13 +249,15 @@ class _Writer:
 
     def _piece(self, column: Column, follows: _Next | None) -> Symbol:
         F = self.builder.language
-        if follows is None:
+        if follows in (None, _SAME):
             single = self.symbol(column[0])
-            return F.reshape(single, shape=(1, *single.shape))
+            row = F.reshape(single, shape=(1, *single.shape))
+            return F.broadcast_to(row, shape=(len(column), *single.shape)) if follows else row
         low, high = (column[0], column[-1]) if follows.ahead else (column[-1], column[0])
         if follows.axis == _ROWS:
-            written, step, place = self._rows[low]
-            rows = written.all(written.loop.symbols[written.loop.column(place)])
+            base, seen = self._seen(low)
+            written, step, place = self._rows[base]
+            rows = written.all(written.loop.viewed(written.loop.column(place), seen))
             start = written.index(step)
             whole = part(rows, 0, start, start + len(column))
         else:
@@ -283,11 +272,24 @@ class _Writer:
                 whole = F.permute(whole, dims=(axis, *range(axis), *range(axis + 1, len(shape))))
         return whole if follows.ahead else flipped(whole)
 
+    def _seen(self, id: int) -> tuple[int, list[int]]:
+        """The value of a loop that node `id` is a view of, and the views, the last one last."""
+        seen: list[int] = []
+        while id in self._lazy and id not in self._rows:
+            seen.append(id)
+            id = self.graph.nodes[id].inputs[0]
+        return id, seen[::-1]
+
     def _follows(self, a: int, b: int) -> _Next | None:
-        if a in self._rows and b in self._rows:
-            (loop, i, k), (other, j, m) = self._rows[a], self._rows[b]
+        if a == b:
+            return _SAME
+        (first, through), (second, alike) = self._seen(a), self._seen(b)
+        if first in self._rows and second in self._rows:
+            (loop, i, k), (other, j, m) = self._rows[first], self._rows[second]
             distance = loop.index(j) - loop.index(i)
-            return _Next(_ROWS, distance == 1) if loop is other and k == m and abs(distance) == 1 else None
+            same = loop is other and k == m and len(through) == len(alike)
+            same = same and all(map(loop.loop.views_alike, zip(through, alike, strict=True)))
+            return _Next(_ROWS, distance == 1) if same and abs(distance) == 1 else None
         before, after = self.graph.nodes[a], self.graph.nodes[b]
         if before.op is not _SLICE or after.op is not _SLICE or before.inputs != after.inputs:
             return None
@@ -304,11 +306,20 @@ class _Writer:
 
     def _joined(self, node: Node) -> Symbol | None:
         """`node`, if it lays values of loops beside each other, and perhaps others: these are already."""
-        if not laid_together(self.graph, node) or sum([id in self._lazy for id in node.inputs]) < FEWEST:
+        runs = laid_together(self.graph, node)
+        if all(sum([id in self._lazy for id in run]) < FEWEST for run in runs):
             return None
-        F, axis = self.builder.language, node.params["axis"]
-        whole = self.stack(node.inputs)
+        axis = node.params["axis"]
+        parts = [part for run in runs for part in self._beside(run, axis)]
+        return parts[0] if len(parts) == 1 else self.builder.language.cat(*parts, axis=axis)
+
+    def _beside(self, ids: Column, axis: int) -> list[Symbol]:
+        """Arrays of one type, to be laid beside each other: as one, where loops have many."""
+        if sum([id in self._lazy for id in ids]) < FEWEST:
+            return list(map(self.symbol, ids))
+        F, first = self.builder.language, self.graph.nodes[ids[0]].shape
+        whole = self.stack(ids)
         if axis:
             dims = range(1, len(whole.shape))
             whole = F.permute(whole, dims=(*dims[:axis], 0, *dims[axis:]))
-        return F.reshape(whole, shape=node.shape)
+        return [F.reshape(whole, shape=(*first[:axis], len(ids) * first[axis], *first[axis + 1 :]))]

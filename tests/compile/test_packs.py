@@ -381,6 +381,28 @@ def test_views_of_one_memory_have_none():
     assert whole.tolist() == [6.0] * 8
 
 
+@pytest.mark.on_numpy
+@pytest.mark.parametrize("held", [False, True])
+def test_memory_is_written_only_where_somebody_else_sees_it(held):
+    """What `randn` returns is an array that was reshaped: another array owns the memory, which nobody holds."""
+    w = torch.randn(8, 4)
+    first = w._d
+    owner = first.base if held else None
+    del first
+    memory = w._d.ctypes.data
+
+    @graphc.compile
+    def step():
+        w.mul_(0.5)
+
+    for _ in range(3):
+        step()
+    if owner is None:
+        assert w._d.__class__ is not np.ndarray or w._d.ctypes.data != memory
+    else:
+        np.testing.assert_array_equal(owner.reshape(8, 4), w.numpy())
+
+
 def test_tied_parameters():
     losses = []
     for compiled in (False, True):

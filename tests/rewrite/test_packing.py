@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 import eager as torch
 import graphc
 from graphc.ir import Graph
-from graphc.passes import optimize
+from graphc.passes import layers_of_packs, optimize
 from graphc.passes.packing import DEEPEST, LARGE, Packed, pack_state
+from graphc.passes.rolling import MANY
+from graphc.passes.settings import DEFAULT
 
 SHAPES = [(3, 4), (4,), (2, 3, 1), (1,), (5, 2), (6,)]
 
@@ -251,3 +254,26 @@ def test_random_updates(seed):
     packed = pack_state(graph, {i: k for k, i in enumerate(graph.inputs[:24])}, range(24, 36), [])
     if packed is not None:
         same(graph, packed, values)
+
+
+def test_many_layers_are_loops_over_packs():
+    """Forward and backward, in which weights and gradients are rows of the packs."""
+    layers = [(torch.randn(3, 3, requires_grad=True), torch.randn(3, requires_grad=True)) for _ in range(MANY + 2)]
+
+    def f(layers, x):
+        for w, b in layers:
+            x = torch.tanh(x @ w.T + b)
+        flat = [*itertools.chain(*layers)]
+        gradients = torch.autograd.grad(x.sum(), flat)
+        return [t - 0.5 * g for t, g in zip(flat, gradients, strict=True)]
+
+    x = torch.randn(2, 3)
+    graph = optimize(graphc.trace(f, layers, x))
+    values = dict(zip(graph.inputs, [t.detach().numpy() for t in (*itertools.chain(*layers), x)], strict=True))
+    packed = pack_state(graph, {i: k for k, i in enumerate(graph.inputs[:-1])}, [], [])
+    assert packed is not None
+    rolled = layers_of_packs(packed.graph, DEFAULT)
+    assert [node.op.name for node in rolled.nodes.values()].count("scan") == 2 and len(rolled) < 60
+    found = run_packed(graph, packed._replace(graph=rolled), values)
+    for ours, expected in zip(found, run(graph, values), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-6)

@@ -6,11 +6,22 @@ import itertools
 from sys import getrefcount
 from typing import Any, final
 
+import numpy as np
+
 from eager.core.stand_ins import Deferred
 from eager.core.tensor import Tensor
 from graphc.capture.program import Program
 from graphc.capture.sources import Argument, Captured, GradOf, Lifted, MemoryOf, Of, Owner, Source
 from graphc.capture.storage.inputs import memory_of, relation
+
+
+def is_whole(d: np.ndarray) -> bool:
+    """Whether `d` is all of its memory, which no other array shows: it may be an array that was reshaped."""
+    base = d.base
+    if base is None:
+        return True
+    # `d`, the variable and the argument of getrefcount
+    return isinstance(base, np.ndarray) and base.base is None and base.nbytes == d.nbytes and getrefcount(base) <= 3
 
 
 def given(source: Source, tensors: list[Tensor]) -> Tensor:
