@@ -12,12 +12,5 @@ from graphc.passes.pipeline import (
 from graphc.passes.settings import Settings
 
 __all__ = [
-    "Record",
-    "Settings",
-    "default_passes",
-    "mechanisms",
-    "optimize",
-    "rules_for",
-    "settings_for",
-    "simplify",
-]
+    "Record", "Settings", "default_passes", "mechanisms", "optimize", "rules_for", "settings_for", "simplify",
+]  # fmt: skip
