@@ -8,35 +8,23 @@ from __future__ import annotations
 
 from graphc.lazy import lazy
 
-_WHERE = {
-    "BenchReport": "compare.benchmarking",
-    "Certificate": "compare.certificates.certificate",
-    "CertificateError": "compare.certificates.certificate",
-    "DisagreementError": "compare.checking.findings",
-    "FuzzReport": "compare.fuzzing",
-    "HtmlReport": "compare.reporting",
-    "Localization": "compare.checking.localization",
-    "MinimizeError": "compare.minimizing",
-    "Minimized": "compare.minimizing",
-    "Report": "compare.checking.findings",
-    "ScalingReport": "compare.benchmarking",
-    "Verdict": "compare.judging.tolerance",
-    "Verification": "compare.certificates.verification",
-    "audit": "compare.checking.auditing",
-    "bench": "compare.benchmarking",
-    "certify": "compare.certificates.certificate",
-    "check": "compare.checking.equivalence",
-    "check_mode": "compare.declared.declarations",
-    "check_op": "compare.declared.declarations",
-    "fuzz": "compare.fuzzing",
-    "localize": "compare.checking.localization",
-    "minimize": "compare.minimizing",
-    "register_mode": "compare.modes",
-    "report": "compare.reporting",
-    "scaling": "compare.benchmarking",
-    "verify": "compare.certificates.verification",
+_NAMES = {
+    "compare.benchmarking": "BenchReport ScalingReport bench scaling",
+    "compare.certificates.certificate": "Certificate CertificateError certify",
+    "compare.checking.findings": "DisagreementError Report",
+    "compare.fuzzing": "FuzzReport fuzz",
+    "compare.reporting": "HtmlReport report",
+    "compare.checking.localization": "Localization localize",
+    "compare.minimizing": "MinimizeError Minimized minimize",
+    "compare.judging.tolerance": "Verdict",
+    "compare.certificates.verification": "Verification verify",
+    "compare.checking.auditing": "audit",
+    "compare.checking.equivalence": "check",
+    "compare.declared.declarations": "check_mode check_op",
+    "compare.modes": "register_mode",
 }
+_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 # pyright: reportUnsupportedDunderAll=false
-__all__ = [*_WHERE]
+__all__ = sorted(_WHERE)
 
 __getattr__, __dir__ = lazy(__name__, _WHERE)

@@ -73,15 +73,6 @@ if find_spec("torch") is not None:
     register_mode(PyTorch(), default=False)
 
 __all__ = [
-    "COMPILED",
-    "EAGER",
-    "JAX",
-    "ByParts",
-    "Microbatched",
-    "Mode",
-    "Ranks",
-    "Sharded",
-    "mode_names",
-    "modes_named",
+    "COMPILED", "EAGER", "JAX", "ByParts", "Microbatched", "Mode", "Ranks", "Sharded", "mode_names", "modes_named",
     "register_mode",
-]
+]  # fmt: skip

@@ -13,6 +13,7 @@ from compare.declared.operations import check_sample, extremes_of, samples_of
 from compare.selftest.fault import Trial, Trials
 from compare.selftest.replay import Session, replay
 from eager.core.tensor import Tensor
+from eager.engine.language import E
 from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 
@@ -49,6 +50,11 @@ def program(fn: Callable[..., Any], *args: Any, modes: Sequence[str] | None = No
         yield Trial("program", check(fn, *(_given(a, False) for a in args), modes=modes))
 
     return trials
+
+
+def call(name: str, *arrays: Any, **params: Any) -> Trials:
+    """`program` of one call of the op `name`."""
+    return program(lambda *operands: getattr(E, name)(*operands, **params), *arrays)
 
 
 def session(fn: Session) -> Trials:

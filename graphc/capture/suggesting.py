@@ -171,10 +171,6 @@ def _after(statement: ast.stmt, block: list[ast.stmt]) -> list[ast.stmt]:
 
 
 _FORMS: dict[str, Callable[[_Place], str]] = {
-    "mask": _selection,
-    "masked_select": _selection,
-    "nonzero": _nonzero,
-    "repeat_interleave": _with_argument("output_size"),
-    "one_hot": _with_argument("num_classes"),
-    "truth": _branch,
-}
+    "mask": _selection, "masked_select": _selection, "nonzero": _nonzero,
+    "repeat_interleave": _with_argument("output_size"), "one_hot": _with_argument("num_classes"), "truth": _branch,
+}  # fmt: skip

@@ -38,15 +38,9 @@ def _artifact(graph: Graph) -> bytes:
 
 # format -> what makes it
 FORMATS: dict[str, Callable[[Graph], str | bytes]] = {
-    "text": str,
-    "svg": Graph.to_svg,
-    "html": Graph.to_html,
-    "dot": Graph.to_dot,
-    "tensorboard": _tensorboard,
-    "jax": _jax,
-    "stablehlo": _stablehlo,
-    "artifact": _artifact,
-}
+    "text": str, "svg": Graph.to_svg, "html": Graph.to_html, "dot": Graph.to_dot, "tensorboard": _tensorboard,
+    "jax": _jax, "stablehlo": _stablehlo, "artifact": _artifact,
+}  # fmt: skip
 
 
 def add_show(parser: ArgumentParser) -> None:

@@ -83,9 +83,6 @@ class _Ruled(autograd.Function):
 
 
 _STRUCTURED: dict[Op, Callable[..., Any]] = {
-    SWITCH: _switch,
-    WHILE: _while,
-    SCAN: _scan,
-    CUSTOM: _Ruled.apply,
+    SWITCH: _switch, WHILE: _while, SCAN: _scan, CUSTOM: _Ruled.apply,
     ITEM: lambda params, bundle: bundle[params["index"]],
-}
+}  # fmt: skip

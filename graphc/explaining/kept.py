@@ -22,7 +22,7 @@ from graphc.rewrite import ASSUMES, REASSOCIATES, RewriteRule, RuleIndex
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.driver import freed
 from graphc.rewrite.licences import contradiction, fact_for, licence_of
-from graphc.rewrite.match import Bindings, match
+from graphc.rewrite.match import applies
 
 
 class Kept(NamedTuple):
@@ -48,13 +48,9 @@ def _rules(graph: Graph, settings: Settings) -> Iterator[Kept]:
     index, uses = RuleIndex((*ALL, *TEMPTING)), graph.uses()
     for id, node in graph.nodes.items():
         for rule in index.candidates(node, builder.nodes):
-            bound: Bindings = {}
-            covered = match(rule.left, builder, id, bound)
-            if covered is None:
+            if (found := applies(rule, builder, id)) is None:
                 continue
-            values = [bound[v] for v in rule.variables]
-            if rule.when is not None and not rule.when(*values):
-                continue
+            covered, values = found
             form = written(graph.nodes, covered, [id], names)
             reason = _forbidden(rule, settings)
             if not reason:

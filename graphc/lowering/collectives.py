@@ -93,15 +93,10 @@ def _folded(combine: Callable[[Any, Any], Any]) -> Callable[[Any, _Group], Any]:
 
 
 _REDUCTIONS: Mapping[str, Callable[[Any, _Group], Any]] = {
-    "sum": lambda x, group: group.sum(x),
-    "avg": lambda x, group: group.sum(x) / np.array(group.size, x.dtype),
-    "product": _folded(lax.mul),
-    "min": _extreme(lax.pmin),
-    "max": _extreme(lax.pmax),
-    "band": _folded(lax.bitwise_and),
-    "bor": _folded(lax.bitwise_or),
-    "bxor": _folded(lax.bitwise_xor),
-}
+    "sum": lambda x, group: group.sum(x), "avg": lambda x, group: group.sum(x) / np.array(group.size, x.dtype),
+    "product": _folded(lax.mul), "min": _extreme(lax.pmin), "max": _extreme(lax.pmax), "band": _folded(lax.bitwise_and),
+    "bor": _folded(lax.bitwise_or), "bxor": _folded(lax.bitwise_xor),
+}  # fmt: skip
 
 
 @_as_bytes

@@ -18,15 +18,11 @@ Writer = Callable[[Node, Sequence[str], Sequence[Aval]], str | None]
 
 # letters are kinds of dtypes (graphc.ops.dtypes.kind): the rows hold for these
 _ELEMENTWISE: dict[str, str] = {
-    "fciu": "add sub mul neg square",
-    "fi": "abs",
+    "fciu": "add sub mul neg square", "fi": "abs",
     "fc": "div exp expm1 log sin cos tan asin acos atan sinh cosh tanh asinh acosh sqrt",
-    "f": "exp2 atan2 erf erfc erfinv sigmoid lgamma floor ceil isfinite",
-    "fciub": "eq ne",
-    "fiub": "lt le gt ge",
-    "iub": "bitwise_and bitwise_or bitwise_xor bitwise_not",
-    "b": "logical_and logical_or logical_xor logical_not",
-}
+    "f": "exp2 atan2 erf erfc erfinv sigmoid lgamma floor ceil isfinite", "fciub": "eq ne", "fiub": "lt le gt ge",
+    "iub": "bitwise_and bitwise_or bitwise_xor bitwise_not", "b": "logical_and logical_or logical_xor logical_not",
+}  # fmt: skip
 _LAX_NAMES = {
     "sigmoid": "logistic", "erfinv": "erf_inv", "isfinite": "is_finite", "logical_and": "bitwise_and",
     "logical_or": "bitwise_or", "logical_xor": "bitwise_xor", "logical_not": "bitwise_not",

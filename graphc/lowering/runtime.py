@@ -29,21 +29,9 @@ from graphc.ops.steps import Step, looked, may_repeat, numbers_seen, whole_after
 from graphc.sharding.mesh import Mesh
 
 __all__ = [
-    "about",
-    "alike",
-    "apart",
-    "devices",
-    "dims",
-    "fetch",
-    "joined",
-    "local",
-    "over",
-    "put",
-    "read",
-    "run",
-    "wait",
+    "about", "alike", "apart", "devices", "dims", "fetch", "joined", "local", "over", "put", "read", "run", "wait",
     "write",
-]
+]  # fmt: skip
 
 
 def put(array: Any, device: Any) -> jax.Array:

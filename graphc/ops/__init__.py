@@ -44,17 +44,5 @@ from graphc.ops.spec import OPS, Check, Kink, Op, Rule, Trait, op
 BUILT_IN = frozenset(OPS)  # names; users declare the others
 
 __all__ = [
-    "BUILT_IN",
-    "OPS",
-    "Aval",
-    "Check",
-    "Kink",
-    "Lens",
-    "Literal",
-    "Op",
-    "Rounding",
-    "Rule",
-    "Trait",
-    "aval_of",
-    "op",
-]
+    "BUILT_IN", "OPS", "Aval", "Check", "Kink", "Lens", "Literal", "Op", "Rounding", "Rule", "Trait", "aval_of", "op",
+]  # fmt: skip

@@ -24,21 +24,10 @@ COMPLEX64 = np.dtype(np.complex64)
 COMPLEX128 = np.dtype(np.complex128)
 
 SHORT_NAMES: dict[np.dtype, str] = {
-    BOOL: "bool",
-    UINT8: "u8",
-    np.dtype(np.int8): "i8",
-    np.dtype(np.int16): "i16",
-    INT32: "i32",
-    INT64: "i64",
-    FLOAT16: "f16",
-    FLOAT32: "f32",
-    FLOAT64: "f64",
-    COMPLEX64: "c64",
-    COMPLEX128: "c128",
-    np.dtype(np.uint16): "u16",
-    np.dtype(np.uint32): "u32",
-    np.dtype(np.uint64): "u64",
-}
+    BOOL: "bool", UINT8: "u8", np.dtype(np.int8): "i8", np.dtype(np.int16): "i16", INT32: "i32", INT64: "i64",
+    FLOAT16: "f16", FLOAT32: "f32", FLOAT64: "f64", COMPLEX64: "c64", COMPLEX128: "c128", np.dtype(np.uint16): "u16",
+    np.dtype(np.uint32): "u32", np.dtype(np.uint64): "u64",
+}  # fmt: skip
 
 
 @functools.cache

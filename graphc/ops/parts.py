@@ -42,6 +42,14 @@ def sizes(box: Box) -> tuple[int, ...]:
     return tuple([stop - start for start, stop in box])
 
 
+def cut(F: Any, x: Any, box: Box, there: Box) -> Any:
+    """The part `box` of an array, of which `x` is the part `there`."""
+    if box == there:
+        return x
+    start, stop = zip(*[(a - c, b - c) for (a, b), (c, _) in zip(box, there, strict=True)], strict=True)
+    return F.slice(x, start=start, stop=stop, step=(1,) * len(box))
+
+
 def axes(params: Params, rank: int) -> tuple[int, ...]:
     """Those that `axis` names, one or several."""
     axis = params["axis"]
@@ -96,12 +104,7 @@ def _reshape(F: Any, x: Any, box: Box, shape: Sequence[int], params: Params) -> 
         if not len(a) == len(b) == 1:  # of several axes as one, all is read
             for k in b:
                 there[k] = 0, params["shape"][k]
-    x = F.reshape(x, shape=sizes(tuple(there)))
-    if x.shape == sizes(box):
-        return x
-    first = [a - c for (a, _), (c, _) in zip(box, there, strict=True)]
-    ends = [b - c for (_, b), (c, _) in zip(box, there, strict=True)]
-    return F.slice(x, start=tuple(first), stop=tuple(ends), step=(1,) * len(box))
+    return cut(F, F.reshape(x, shape=sizes(tuple(there))), box, tuple(there))
 
 
 def _permuted(box: Box, shape: Sequence[int], params: Params) -> Box:

@@ -13,13 +13,6 @@ from graphc.passes.pipeline import (
 from graphc.passes.settings import Settings
 
 __all__ = [
-    "Record",
-    "Settings",
-    "default_passes",
-    "layers_of_packs",
-    "mechanisms",
-    "optimize",
-    "rules_for",
-    "settings_for",
+    "Record", "Settings", "default_passes", "layers_of_packs", "mechanisms", "optimize", "rules_for", "settings_for",
     "simplify",
-]
+]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any, final
 from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ir.graph import INPUT
 from graphc.ops import OPS
-from graphc.ops.parts import POINTWISE, Box, Parts, sizes, whole
+from graphc.ops.parts import POINTWISE, Box, Parts, cut, sizes, whole
 
 LESS = 0.75  # of an array, at most, for a part to be worth the change
 _ITEM, _SLICE = OPS["item"], OPS["slice"]
@@ -146,10 +146,7 @@ class _Writer:
     def _part(self, id: int, box: Box) -> Symbol:
         """A box of a node, out of the one that has been computed."""
         found, there = self._new[id]
-        if box == there:
-            return found
-        starts, stops = zip(*[(a - c, b - c) for (a, b), (c, _) in zip(box, there, strict=True)], strict=True)
-        return self._builder.language.slice(found, start=starts, stop=stops, step=(1,) * len(box))
+        return cut(self._builder.language, found, box, there)
 
     def _computed(self, node: Node, box: Box, parts: Parts) -> Any:
         """A box of a node's result, or of each."""

@@ -16,7 +16,7 @@ from graphc.facts import bands
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.interpret import run_kernel
-from graphc.ops.parts import POINTWISE, Box, Parts, sizes, whole
+from graphc.ops.parts import POINTWISE, Box, Parts, cut, sizes, whole
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import LESS
 from graphc.rewrite.rule import held_number
@@ -153,10 +153,7 @@ class _Writer:
         found, there = self._parts.get(id) or (self.builder.symbol(self.new.get(id, id)), whole(self._nodes[id].shape))
         if _within(box, there) != box:
             found, there = self.builder.symbol(self.new.get(id, id)), whole(self._nodes[id].shape)
-        if box == there:
-            return found
-        start, stop = zip(*[(a - c, b - c) for (a, b), (c, _) in zip(box, there, strict=True)], strict=True)
-        return self.builder.language.slice(found, start=start, stop=stop, step=(1,) * len(box))
+        return cut(self.builder.language, found, box, there)
 
 
 def _within(a: Box, b: Box) -> Box:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.index import RuleIndex
-from graphc.rewrite.match import Bindings, match
+from graphc.rewrite.match import applies
 from graphc.rewrite.rule import RewriteRule
 
 DEPTH = 3  # how many operations deep a rule looks below its root
@@ -117,13 +117,9 @@ def _apply_first(
     """Rewrite node `at` by the first rule that matches and does not cost more than it is worth; its new id, or None."""
     node = builder.nodes[at]
     for rule in rules:
-        bound: Bindings = {}
-        covered = match(rule.left, builder, at, bound)
-        if covered is None:
+        if (found := applies(rule, builder, at)) is None:
             continue
-        values = [bound[v] for v in rule.variables]
-        if rule.when is not None and not rule.when(*values):
-            continue
+        covered, values = found
         builder.where, builder.scope = node.where, node.scope
         mark = builder.next_id
         right = rule.right(builder.language, *values)

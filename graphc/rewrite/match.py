@@ -7,9 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphc.ir import Builder
-from graphc.rewrite.rule import Pattern, Var, held_number
+from graphc.rewrite.rule import Pattern, RewriteRule, Var, held_number
 
 Bindings = dict[str, Any]
+
+
+def applies(rule: RewriteRule, builder: Builder, id: int) -> tuple[list[int], list[Any]] | None:
+    """(the operations that the left side of `rule` covers at node `id`, root first; the values of its variables)."""
+    bound: Bindings = {}
+    covered = match(rule.left, builder, id, bound)
+    if covered is None:
+        return None
+    values = [bound[v] for v in rule.variables]
+    return (covered, values) if rule.when is None or rule.when(*values) else None
 
 
 def match(pattern: Pattern, builder: Builder, id: int, bound: Bindings) -> list[int] | None:

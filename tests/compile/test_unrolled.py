@@ -13,7 +13,7 @@ import graphc
 from graphc import errors
 from graphc.capture import unrolling
 from graphc.compiling import compiled as compiling
-from graphc.compiling import paths
+from graphc.compiling import paths, specializations
 from graphc.compiling.options import Options
 from tests.work import lines_run
 
@@ -285,3 +285,13 @@ def test_the_form_in_the_graph_takes_any_number_of_rounds() -> None:
         arguments = FORMS["a norm"].arguments(k)
         np.testing.assert_allclose(compiled(*arguments).numpy(), until_norm(*arguments).numpy(), rtol=1e-3)
     assert str(compiled.explain()).startswith("function: 1 program")
+
+
+def test_programs_that_had_to_go_count_as_work(monkeypatch: pytest.MonkeyPatch):
+    """Else a loop of ever other lengths would be compiled for ever, of which few programs are kept at a time."""
+    monkeypatch.setattr(specializations, "LARGEST", 3)
+    monkeypatch.setattr(paths, "MOST_WORK", 100)
+    function, arguments, _ = FORMS["a count"]
+    fast = graphc.compile(function)
+    outcomes = [refused(lambda k=k: fast(*arguments(k))) for k in range(1, 12)]
+    assert outcomes[:3] == [None] * 3 and "operations" in (outcomes[-1] or ""), outcomes

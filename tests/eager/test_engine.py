@@ -28,6 +28,7 @@ from tests.ops.checks import difference_quotient, random_cotangent
 
 DEEP = 200_000
 SMOOTH = every_case(differentiable=True)
+FIRST = list({case.op.name: case for case in reversed(SMOOTH)}.values())
 
 
 # Depth
@@ -260,8 +261,18 @@ def test_gradient(case: Case, rng: np.random.Generator):
             assert_close(f"{case.id}: gradient of operand {i}, create_graph={create_graph}", g, quotient)
 
 
-@each_case(SMOOTH)
+@each_case(FIRST)
 def test_second_gradient(case: Case, rng: np.random.Generator):
+    check_second_gradient(case, rng)
+
+
+@pytest.mark.deep
+@each_case([case for case in SMOOTH if case not in FIRST])
+def test_second_gradient_of_every_case(case: Case, rng: np.random.Generator):
+    check_second_gradient(case, rng)
+
+
+def check_second_gradient(case: Case, rng: np.random.Generator) -> None:
     """The gradient of the gradients' weighted sum: finite differences of the first-order path that runs on arrays."""
     arrays = case.arrays(rng)
     live, weights = wanted(case, arrays), weights_for(case, arrays, rng)

@@ -35,5 +35,9 @@ def test_titles_are_unique():
     assert len(titles) == len(set(titles))
 
 
+def test_every_program_is_one():
+    assert [_id(s) for s in SNIPPETS if "SyntaxError" in (s.recorded or "")] == []
+
+
 def test_a_wrong_character_is_noticed():
     assert difference("tensor([1., 2.])\n", "tensor([1., 2.0])\n")

@@ -34,6 +34,7 @@ BANDS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...], tuple[in
     "three diagonals": (lambda d: torch.diag(d[1:], 1) + torch.diag(d) + torch.diag(d[:-1], -1), (V,), (1, 1)),
     "product of triangles": (lambda a, b: torch.tril(a) @ torch.tril(b, -1), (M, M), (N - 1, -1)),
     "product of bands": (lambda a, b: torch.triu(torch.tril(a, 1), -1) @ torch.tril(torch.triu(b), 2), (M, M), (1, 3)),
+    "parts of triangles": (lambda a, b: torch.tril(a)[2:, :4] @ torch.tril(b)[:4, 1:], (M, M), (4, 1)),
     "transposed": (lambda a: torch.tril(a).T, (M,), (0, N - 1)),
     "blocks": (lambda a, b: torch.block_diag(torch.tril(a), torch.tril(b)), (M, M), (N - 1, 0)),
     "shifted": (lambda a: torch.nn.functional.pad(torch.tril(a), (0, 1, 1, 0)), (M,), (N, -1)),

@@ -23,7 +23,6 @@ EXCEPTIONS = {
     "eager/sparse/forms.py": "what ops do with sparse operands",
     "eager/surface/deprecations.py": "functions that PyTorch calls deprecated",
     "eager/surface/interop.py": "NumPy's functions",
-    "graphc/__init__.py": "the facade's names",
     "graphc/capture/number.py": "Python's operators on traced numbers",
     "graphc/capture/suggesting.py": "PyTorch's methods, in the line of a user",
     "graphc/ir/sizes.py": "Python's operators on sizes",

@@ -16,6 +16,7 @@ from graphc.facts.held import Held
 from graphc.facts.known import Facts
 from graphc.normal.gate import multiplies
 from graphc.passes.bands import split_bands
+from tests.depth import one_in
 from tests.normal.searches import cost
 
 N = 80
@@ -69,7 +70,7 @@ def test_no_product_is_left(mask: str, reader: str, shape: tuple[int, int]):
     np.testing.assert_allclose(better(*arrays), graph(*arrays), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("mask", one_in(3, MASKS))
 def test_gradients(mask: str):
     arrays = given(N, N)
 

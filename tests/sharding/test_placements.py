@@ -129,6 +129,11 @@ def test_what_cannot_be_is_refused(given, message):
         sharding_of(given, 2, MESH)
 
 
+def test_what_a_mesh_shows_of_its_ranks_is_a_copy():
+    GRID.mesh.add_(1)
+    assert GRID.mesh.flatten().tolist() == [*range(8)]
+
+
 def test_meshes_are_what_users_have():
     assert mesh_of(GRID) == mesh_of({"data": 4, "model": 2}) == MESH == mesh_of(GRID["data"])
     assert mesh_of(init_device_mesh("cpu", (2, 2))).names == ("dim0", "dim1")

@@ -272,3 +272,20 @@ def test_a_file_whose_parts_do_not_fit_is_refused():
         with pytest.raises((ValueError, TypeError)):
             sparse_tensor(eager.sparse_coo, (*parts, False))
     assert sparse_tensor(eager.sparse_coo, (where, values, (2, 2), False))._nnz() == 3
+
+
+def test_sizes_are_changed_in_place():
+    x = eager.tensor([[1.0, 0.0], [0.0, 2.0]]).to_sparse()
+    assert x.sparse_resize_((2, 2), 2, 0).to_dense().tolist() == [[1, 0], [0, 2]]
+    assert x.sparse_resize_((3, 2), 2, 0).to_dense().tolist() == [[1, 0], [0, 2], [0, 0]]
+    for size, dims, message in (((1, 2), 2, "shrinking the size of sparse dimensions"), ((6,), 1, "changing the num")):
+        with pytest.raises(RuntimeError, match=message):
+            x.sparse_resize_(size, dims, 0)
+    assert eager.zeros(2, 2).to_sparse().resize_as_sparse_(x).shape == (3, 2)
+    assert x.sparse_resize_and_clear_((4,), 1, 0).to_dense().tolist() == [0] * 4
+
+
+def test_a_sum_of_products_has_both_factors():
+    x, y = eager.tensor([[1.0, 0.0], [0.0, 2.0]]).to_sparse(), eager.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert eager.sspaddmm(x, x, y, beta=3, alpha=2).to_dense().tolist() == [[5, 4], [12, 22]]
+    assert eager.hspmm(x, y).to_dense().tolist() == [[1, 2], [6, 8]]

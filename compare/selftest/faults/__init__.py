@@ -1,43 +1,17 @@
 """All faults that are planted, in tables by what is at fault."""
 
+from importlib import import_module
+
 from compare.selftest.fault import Fault
-from compare.selftest.faults import (
-    algebra,
-    aliases,
-    batching,
-    combinations,
-    control_flow,
-    corners,
-    facts,
-    functionalization,
-    generated,
-    gradients,
-    guards,
-    keeping,
-    kernels,
-    layouts,
-    lowerings,
-    machinery,
-    partitions,
-    passes,
-    places,
-    promotions,
-    randomness,
-    rules,
-    shapes,
-    shardings,
-    shared,
-    systems,
-)
 from graphc.lowering.devices import count
 
 DEVICES = 4  # that faults of meshes need
 _TABLES = (
-    gradients, kernels, lowerings, shapes, passes, rules, functionalization, randomness, guards,
-    control_flow, partitions, combinations, batching, generated, aliases, layouts, shared, places, algebra, systems,
-    facts, shardings, promotions, corners, machinery, keeping,
-)  # fmt: skip
-FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in table.FAULTS)
+    "gradients kernels lowerings shapes passes rules functionalization randomness guards control_flow partitions "
+    "combinations batching generated aliases layouts shared places algebra systems facts shardings promotions corners "
+    "machinery keeping"
+).split()
+FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in import_module(f"{__name__}.{table}").FAULTS)
 
 
 def every_fault() -> tuple[Fault, ...]:

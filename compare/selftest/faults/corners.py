@@ -3,6 +3,7 @@ cuts, orders of three, complex operands, elements that meet."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,47 +57,36 @@ _positive = numbers(3, 3) @ numbers(3, 3).T + 2 * np.eye(3, dtype=FLOAT32)
 _complex = numbers(2, 2) + 1j * numbers(2, 2, seed=6)
 _three = row(3, 1, 2)
 
-# (what is wrong, how, the op or its rule, where it shows)
-_KERNELS = (
-    ("the rounded quotient rounded down", instead(lambda xp, x, y: xp.floor(x / y).astype(x.dtype)),
-     "floor_divide", program(lambda x, y: E.floor_divide(x, y), row(1, 0.6), row(0.1, 0.1))),
-    ("nan for an infinite divisor",
-     instead(lambda xp, x, y: (x - y * xp.floor(x / y)).astype(x.dtype)), "remainder",
-     program(lambda x, y: E.remainder(x, y), row(1, 5), row(np.inf, 3))),
-    ("squares overflow", instead(lambda xp, x, y: xp.sqrt(x * x + y * y)), "hypot",
-     program(lambda x, y: E.hypot(x, y), row(3e30, 3), row(4e30, 4))),
-    ("a difference of squares", instead(_of_squares), "var",
-     program(lambda x: E.var(x, axis=(0,), keepdims=False, correction=1), row(10001, 10002, 10003.5))),
-    ("of the absolute value", operands(lambda xp, x: (abs(x),)), "lgamma",
-     program(lambda x: E.lgamma(x), _signed)),
-    ("nan at the ends", result(lambda xp, r: xp.where(xp.isinf(r), xp.nan, r).astype(r.dtype)),
-     "erfinv", program(lambda x: E.erfinv(x), row(-1, 0.5, 1))),
-    ("the sign of the first", instead(lambda xp, x, y: xp.gcd(x, y) * xp.where(x < 0, -1, 1)),
-     "gcd", program(lambda x, y: E.gcd(x, y), np.array([-4, 9]), np.array([6, 6]))),
-    ("not shifted", instead(lambda xp, x, axis: xp.log(xp.cumsum(xp.exp(x), axis=axis))),
-     "logcumsumexp", program(lambda x: E.logcumsumexp(x, axis=0), row(200, 0, 199))),
-    ("both sides of the cut are one", instead(_above_the_cut), "sqrt",
-     program(lambda z: E.sqrt(z), np.array([complex(-4, -0.0), complex(-4, 0.0)], np.complex64))),
-    ("nan at 0", instead(lambda xp, x: x / abs(x)), "sgn", program(lambda x: E.sgn(x), row(0, -2))),
-    ("what meets is overwritten", instead(_last_that_meets), "as_strided_add",
-     program(lambda x: E.as_strided(x, size=(3, 2), stride=(1, 1), offset=0, layout=None), numbers(4))),
-)  # fmt: skip
-_RULES = (
-    ("put where it lies, not where it came from",
-     lambda F, g_values, r_indices, axis: F.gather(g_values, r_indices, axis=axis), "sort.input",
-     program(lambda x: E.sort(x, axis=0, descending=False, first=None)[0], _three)),
-    ("all of the diagonal", _unprojected, "cholesky.input",
-     program(lambda x: E.cholesky(x), _positive)),
-    ("frequencies count once",
-     lambda F, g, axes, norm: F.rfft(g, axes=axes, norm=norm, twice=False), "irfft.input",
-     program(lambda x: E.irfft(E.complex(x, x * 0.5), axes=(0,), n=5, norm="none", twice=True), _three)),
-    ("not conjugated", lambda F, g, input: swap_last(F, input) @ g, "matmul.other",
-     program(lambda x, y: x @ y, _complex, _complex.T.copy())),
-    ("log(0) at 0", lambda F, g, r, input: g * (r * F.log(input)), "pow.other",
-     program(lambda x, y: E.pow(x, y), row(0, 2), row(2, 3))),
-)  # fmt: skip
+_kernel, _rule = partial(shared_kernel, layer=LAYER), partial(shared_rule, layer=LAYER)
 
 FAULTS: tuple[Fault, ...] = (
-    *(shared_kernel(what, wrong, name, trial, layer=LAYER) for what, wrong, name, trial in _KERNELS),
-    *(shared_rule(what, wrong, place, trial, layer=LAYER) for what, wrong, place, trial in _RULES),
-)
+    _kernel("the rounded quotient rounded down", instead(lambda xp, x, y: xp.floor(x / y).astype(x.dtype)),
+            "floor_divide", row(1, 0.6), row(0.1, 0.1)),
+    _kernel("nan for an infinite divisor", instead(lambda xp, x, y: (x - y * xp.floor(x / y)).astype(x.dtype)),
+            "remainder", row(1, 5), row(np.inf, 3)),
+    _kernel("squares overflow", instead(lambda xp, x, y: xp.sqrt(x * x + y * y)), "hypot", row(3e30, 3), row(4e30, 4)),
+    _kernel("a difference of squares", instead(_of_squares), "var", row(10001, 10002, 10003.5), axis=(0,),
+            keepdims=False, correction=1),
+    _kernel("of the absolute value", operands(lambda xp, x: (abs(x),)), "lgamma", _signed),
+    _kernel("nan at the ends", result(lambda xp, r: xp.where(xp.isinf(r), xp.nan, r).astype(r.dtype)), "erfinv",
+            row(-1, 0.5, 1)),
+    _kernel("the sign of the first", instead(lambda xp, x, y: xp.gcd(x, y) * xp.where(x < 0, -1, 1)), "gcd",
+            np.array([-4, 9]), np.array([6, 6])),
+    _kernel("not shifted", instead(lambda xp, x, axis: xp.log(xp.cumsum(xp.exp(x), axis=axis))), "logcumsumexp",
+            row(200, 0, 199), axis=0),
+    _kernel("both sides of the cut are one", instead(_above_the_cut), "sqrt",
+            np.array([complex(-4, -0.0), complex(-4, 0.0)], np.complex64)),
+    _kernel("nan at 0", instead(lambda xp, x: x / abs(x)), "sgn", row(0, -2)),
+    _kernel("what meets is overwritten", instead(_last_that_meets), "as_strided_add",
+            program(lambda x: E.as_strided(x, size=(3, 2), stride=(1, 1), offset=0, layout=None), numbers(4))),
+    _rule("put where it lies, not where it came from",
+            lambda F, g_values, r_indices, axis: F.gather(g_values, r_indices, axis=axis), "sort.input",
+            program(lambda x: E.sort(x, axis=0, descending=False, first=None)[0], _three)),
+    _rule("all of the diagonal", _unprojected, "cholesky.input", _positive),
+    _rule("frequencies count once",
+            lambda F, g, axes, norm: F.rfft(g, axes=axes, norm=norm, twice=False), "irfft.input",
+            program(lambda x: E.irfft(E.complex(x, x * 0.5), axes=(0,), n=5, norm="none", twice=True), _three)),
+    _rule("not conjugated", lambda F, g, input: swap_last(F, input) @ g, "matmul.other",
+            program(lambda x, y: x @ y, _complex, _complex.T.copy())),
+    _rule("log(0) at 0", lambda F, g, r, input: g * (r * F.log(input)), "pow.other", row(0, 2), row(2, 3)),
+)  # fmt: skip

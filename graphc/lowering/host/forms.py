@@ -200,27 +200,12 @@ def _cast(node: Node, names: Sequence[str], avals: Sequence[Aval], bind: Bind) -
 
 
 WRITERS: Mapping[str, Writer] = {
-    "addmm": _addmm,
-    "amax": _reduction(np.maximum, "fiu"),
-    "amin": _reduction(np.minimum, "fiu"),
-    "broadcast_to": _broadcast_to,
-    "cast": _cast,
-    "cat": _cat,
-    "matmul": _matmul,
-    "maximum": _swapped(np.maximum),
-    "mean": _mean,
-    "minimum": _swapped(np.minimum),
-    "permute": _permute,
-    "reciprocal": _reciprocal,
-    "relu": _relu,
-    "reshape": _reshape,
-    "rsqrt": _rsqrt,
-    "sigmoid": _sigmoid,
-    "slice": _slice,
-    "stop_gradient": _itself,
-    "sum": _sum,
+    "addmm": _addmm, "amax": _reduction(np.maximum, "fiu"), "amin": _reduction(np.minimum, "fiu"),
+    "broadcast_to": _broadcast_to, "cast": _cast, "cat": _cat, "matmul": _matmul, "maximum": _swapped(np.maximum),
+    "mean": _mean, "minimum": _swapped(np.minimum), "permute": _permute, "reciprocal": _reciprocal, "relu": _relu,
+    "reshape": _reshape, "rsqrt": _rsqrt, "sigmoid": _sigmoid, "slice": _slice, "stop_gradient": _itself, "sum": _sum,
     "where": _where,
-}
+}  # fmt: skip
 
 
 def form_of(node: Node, names: Sequence[str], avals: Sequence[Aval], bind: Bind) -> Form | None:
