@@ -19,7 +19,6 @@ from graphc.ir.definitions import without_composites_anywhere
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache, stages
 from graphc.lowering.blocks import by_blocks
-from graphc.lowering.elimination import nan_kept
 from graphc.lowering.keys import key_of
 from graphc.lowering.layouts import channels_last
 from graphc.lowering.program_devices import Offload, ProgramDevices
@@ -99,7 +98,6 @@ class Executable:
         self._devices = devices
         if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
-        once = nan_kept(once)
         if devices.first.platform == "cpu" and not strict and BLOCKS not in without and devices.whole:
             once = by_blocks(once)
         once = devices.arranged(once)

@@ -23,7 +23,7 @@ from jax import lax
 from graphc.facts.known import DEFINITE, Facts
 from graphc.ir.graph import Node
 from graphc.ir.matrices import transposes
-from graphc.ops import OPS
+from graphc.ops import OPS, matrices
 from graphc.ops.assumptions import KINDS
 from graphc.ops.determinants import by_singular_values
 from graphc.ops.dtypes import is_half
@@ -89,12 +89,18 @@ def use(node: Node, factors: str, turned: bool, names: Mapping[int, str]) -> str
 
 
 class Factors(NamedTuple):
-    """See above. parity: 0 or 1, that of `order`; halved: True, False, or which of the two when the program runs"""
+    """See above.
+
+    parity   0 or 1, that of `order`
+    halved   True, False, or which of the two when the program runs
+    numbers  which matrices are `known`: of others all is nan
+    """
 
     packed: Any
     order: Any
     parity: Any
     halved: Any
+    numbers: Any
 
 
 def _turned(x: Any) -> Any:
@@ -105,7 +111,7 @@ def eliminate(x: Any) -> Factors:
     """The factors of square matrices by elimination."""
     factors, swaps, order = lax.linalg.lu(_turned(x))
     parity = (swaps != jnp.arange(x.shape[-1], dtype=swaps.dtype)).sum(axis=-1, dtype=np.int32) % 2
-    return Factors(factors, order, parity, False)
+    return Factors(factors, order, parity, False, matrices.known(x))
 
 
 def factorize(x: Any, known: str) -> Factors:
@@ -116,7 +122,7 @@ def factorize(x: Any, known: str) -> Factors:
         return jnp.broadcast_to(jnp.arange(n, dtype=np.int32), x.shape[:-1]), jnp.zeros(x.shape[:-2], np.int32)
 
     def halve(x: Any) -> Factors:
-        return Factors(jnp.linalg.cholesky(_turned(x), symmetrize_input=False), *unordered(x), True)
+        return Factors(jnp.linalg.cholesky(_turned(x), symmetrize_input=False), *unordered(x), True, matrices.known(x))
 
     def attempt(x: Any) -> Factors:
         found = halve(x)
@@ -168,10 +174,12 @@ def solve_factored(factors: Factors, y: Any, turned: bool) -> Any:
         y = substitute(packed, y, lower=True, unit_diagonal=True, transpose_a=True)
         return _rows(y, jnp.argsort(order, axis=-1))
 
-    packed, order, _, halved = factors
+    packed, order, _, halved, numbers = factors
     if isinstance(halved, bool):
-        return (by_halves if halved else by_elimination)(packed, order, y)
-    return lax.cond(halved, by_halves, by_elimination, packed, order, y)
+        found = (by_halves if halved else by_elimination)(packed, order, y)
+    else:
+        found = lax.cond(halved, by_halves, by_elimination, packed, order, y)
+    return matrices.nan_unless(numbers, found)
 
 
 def _rows(y: Any, order: Any) -> Any:
@@ -185,8 +193,8 @@ def invert_factored(factors: Factors, turned: bool) -> Any:
 
 
 def _pivots(factors: Factors) -> Any:
-    """Their roots, of what is halved."""
-    return jnp.diagonal(factors.packed, axis1=-2, axis2=-1)
+    """Their roots, of what is halved. Elimination passes over nan: then all are."""
+    return matrices.nan_unless(factors.numbers, jnp.diagonal(factors.packed, axis1=-2, axis2=-1))
 
 
 def logs_of_factors(factors: Factors) -> tuple[Any, Any]:
@@ -211,7 +219,7 @@ def cofactors_of_factors(factors: Factors, x: Any, turned: bool) -> Any:
     norms = [jnp.linalg.norm(each, axis=(-2, -1)) for each in (x, inverse)]
     plain = (norms[0] * norms[1] < x.shape[-1] * np.finfo(x.dtype).eps ** -0.5).all()  # half of the digits are right
     found = determinant_of_factors(factors)[..., None, None] * inverse
-    return lax.cond(plain, lambda x, found: found, lambda x, _: by_singular_values(jnp, x), x, found)
+    return lax.cond(plain, lambda x, found: found, lambda x, _: by_singular_values(x), x, found)
 
 
 def _sign(factors: Factors) -> Any:

@@ -13,7 +13,7 @@ from jax import lax
 from graphc.lowering.factors import Factors, cofactors_of_factors, determinant_of_factors, eliminate, logs_of_factors
 from graphc.ops.determinants import by_singular_values
 from graphc.ops.dtypes import complex_of
-from graphc.ops.matrices import half_sum
+from graphc.ops.matrices import half_sum, of_known
 from graphc.ops.solving import EXP_NORM, SQUARINGS
 
 FEW = 3  # rows of a matrix, up to which JAX has determinants without elimination
@@ -36,6 +36,7 @@ def solve_triangular(x: Any, y: Any, upper: bool, unit: bool) -> Any:
     return lax.linalg.triangular_solve(x, y, left_side=True, lower=not upper, unit_diagonal=unit)
 
 
+@of_known
 def matrix_exp(x: Any) -> Any:
     # JAX scales by a power of two too few, and its approximant's denominator is ill-conditioned near its limit
     if not x.size:
@@ -52,10 +53,9 @@ def matrix_exp(x: Any) -> Any:
     return lax.scan(square, scaled, jnp.arange(SQUARINGS, dtype="int32"))[0]
 
 
+@of_known
 def lu(x: Any) -> tuple[Any, ...]:
     factors, swaps, order = lax.linalg.lu(x)
-    known = ~jnp.isnan(x).any(axis=(-2, -1))[..., None]  # else LAPACK's choice of pivots depends on its build
-    order, swaps = (jnp.where(known, a, jnp.arange(a.shape[-1], dtype=a.dtype)) for a in (order, swaps))
     return factors, order.astype("int64"), swaps + 1
 
 
@@ -81,12 +81,14 @@ def _unless_finite(found: Any, asked: Any, x: Any, of_factors: Callable[[Factors
     return lax.cond(jnp.isfinite(asked).all(), lambda x, found: found, by_elimination, x, found)
 
 
+@of_known
 def slogdet(x: Any) -> tuple[Any, ...]:
     found = jnp.linalg.slogdet(x)
     sign, logs = _unless_finite(tuple(found), found[1], x, logs_of_factors)
     return jnp.where(jnp.isnan(logs), np.nan, jnp.where(sign == 0, 0, sign)).astype(sign.dtype), logs
 
 
+@of_known
 def det(x: Any) -> Any:
     found = jnp.linalg.det(x)
     return _unless_finite(found, found, x, determinant_of_factors)
@@ -94,12 +96,12 @@ def det(x: Any) -> Any:
 
 def cofactor(x: Any) -> Any:
     if x.shape[-1] < 2 or not x.size:
-        return by_singular_values(jnp, x)
+        return by_singular_values(x)
     return cofactors_of_factors(eliminate(jnp.swapaxes(x, -1, -2)), x, turned=True)  # the factors that `det` has
 
 
 def regular(x: Any, *others: Any, checked: bool, asked: str) -> Any:
-    return jnp.all((slogdet(x)[0] != 0) | jnp.isnan(x).any(axis=(-2, -1))) if checked else True
+    return jnp.all(slogdet(x)[0] != 0) if checked else True
 
 
 def permutation(swaps: Any, size: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from graphc.ops.aval import Aval
 from graphc.ops.dtypes import real_of
 from graphc.ops.gradient import is_complex
 from graphc.ops.linalg import swap_last
-from graphc.ops.matrices import FLOATING, adjoint, has_nan, of_finite, square
+from graphc.ops.matrices import FLOATING, adjoint, of_known, square
 from graphc.ops.rounding import ELIMINATES
 from graphc.ops.samples import Regular, Sample
 from graphc.ops.spec import Op, Rule, Trait, op
@@ -26,9 +27,10 @@ def _scalar(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     return Aval(x.shape[:-2], x.dtype)
 
 
-@of_finite
-def by_singular_values(xp, x):
+@functools.partial(of_known, finite=True)
+def by_singular_values(x):
     """det(x) x^-T of x = U S V: it needs no inverse."""
+    xp = x.__array_namespace__()
     u, s, v = xp.linalg.svd(x)
     one = xp.ones_like(s[..., :1])
     before = xp.cumprod(xp.concatenate([one, s[..., :-1]], axis=-1), axis=-1)
@@ -44,7 +46,7 @@ def _np_cofactor(x):
     wide = np.dtype(np.complex128 if x.dtype.kind == "c" else np.float64)
     given = x.astype(wide)
     found = _by_inverse(given) if x.dtype.itemsize < wide.itemsize else None
-    return (by_singular_values(np, given) if found is None else found).astype(x.dtype)
+    return (by_singular_values(given) if found is None else found).astype(x.dtype)
 
 
 def _by_inverse(x):
@@ -68,14 +70,6 @@ def _cofactor_vjp(F, g, r, input):
     return F.sum(g * r, axis=(n - 2, n - 1), keepdims=True) * t - r @ swap_last(F, g) @ t
 
 
-@small_alone("numpy")
-def _np_det(x):
-    d = np.linalg.det(x)
-    if not has_nan(x):
-        return d
-    return np.where(np.isnan(x).any((-2, -1)), np.nan, d).astype(x.dtype)  # elimination passes over nan as a pivot
-
-
 def _det_vjp(F, g, r, input, input_shape):
     shape = (*input_shape[:-2], 1, 1)
     d = F.reshape(g, shape=shape) * F.cofactor(input)
@@ -84,14 +78,16 @@ def _det_vjp(F, g, r, input, input_shape):
 
 
 det = op(
-    "det", "input", impl=lambda xp, x: xp.linalg.det(x), numpy=_np_det, rule=Rule(_scalar, accepts=FLOATING),
+    "det", "input", impl=lambda xp, x: xp.linalg.det(x), numpy=small_alone("numpy")(of_known(np.linalg.det)),
+    rule=Rule(_scalar, accepts=FLOATING),
     traits=Trait.HOLOMORPHIC,
     label="LinalgDet", rounding=ELIMINATES, ref=exact.determinant,
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))),
     vjp=dict(input=_det_vjp),
 )  # fmt: skip
 cofactor = op(
-    "cofactor", "input", impl=by_singular_values, numpy=_np_cofactor, rule=Rule(square, accepts=FLOATING),
+    "cofactor", "input", impl=lambda xp, x: by_singular_values(x), numpy=_np_cofactor,
+    rule=Rule(square, accepts=FLOATING),
     traits=Trait.HOLOMORPHIC,
     rounding=ELIMINATES, ref=exact.cofactors,
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))), vjp=dict(input=_cofactor_vjp),
@@ -109,12 +105,10 @@ def _slogdet(xp, x):
 
 
 @small_alone("numpy")
+@of_known
 def _np_slogdet(x):
-    sign, logs = np.linalg.slogdet(x)
-    unknown = np.isnan(x).any((-2, -1)) | np.isnan(logs)  # elimination passes over nan as a pivot
-    if not unknown.any():
-        return np.asarray(sign), np.asarray(logs)
-    return np.where(unknown, np.nan, sign).astype(sign.dtype), np.where(unknown, np.nan, logs).astype(logs.dtype)
+    sign, logs = map(np.asarray, np.linalg.slogdet(x))
+    return np.where(np.isnan(logs), logs, sign).astype(sign.dtype), logs
 
 
 def _slogdet_vjp(F, g_sign, g_logabsdet, r_sign, input, input_shape, input_dtype):

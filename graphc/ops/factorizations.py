@@ -28,8 +28,8 @@ from graphc.ops.matrices import (
     eye,
     half_sum,
     halved,
-    has_nan,
     matrix_sizes,
+    of_known,
     plus,
     rows,
     square,
@@ -119,15 +119,13 @@ def _empty_lu(x):
 
 
 @small_alone("scipy")
+@of_known
 def _np_lu(x):
     from scipy.linalg import lapack
 
     factors, order, pivots = _empty_lu(x)
     (getrf,) = lapack.get_lapack_funcs(("getrf",), (x,))
     for at in np.ndindex(x.shape[:-2] if x.size else (0,)):
-        if has_nan(x[at]):  # elimination passes over it as a pivot
-            factors[at], pivots[at] = np.nan, np.arange(pivots.shape[-1]) + 1
-            continue
         factors[at], swaps, _ = getrf(x[at])
         pivots[at] = swaps + 1
         line = order[at]

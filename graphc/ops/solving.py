@@ -11,7 +11,7 @@ from graphc.errors import LinAlgError
 from graphc.ops import exact
 from graphc.ops.aval import Aval
 from graphc.ops.linalg import swap_last
-from graphc.ops.matrices import FLOATING, columns, has_nan, nan_kept, rows, square
+from graphc.ops.matrices import FLOATING, columns, of_known, rows, square
 from graphc.ops.rounding import ELIMINATES, Rounding, largest, norm
 from graphc.ops.rules import accepting, torch_name
 from graphc.ops.samples import Definite, Regular, Sample
@@ -35,10 +35,8 @@ def _pivots_of(x: np.ndarray) -> np.ndarray:
 
 
 def zero_pivots(x: np.ndarray) -> np.ndarray:
-    """For each matrix the number, from 1, of the first pivot that is zero; 0 if none is, or if it has a nan."""
+    """The number, from 1, of the first pivot that is zero, 0 if none is; one number a matrix."""
     zero = _pivots_of(x) == 0 if x.size else np.zeros(x.shape[:-1], bool)
-    if has_nan(x):
-        zero = zero & ~np.expand_dims(np.isnan(x).any((-2, -1)), -1)
     return np.where(zero.any(-1), zero.argmax(-1) + 1 if x.shape[-1] else 0, 0).astype(np.int32)
 
 
@@ -50,36 +48,36 @@ def failure(message: str, info: np.ndarray) -> LinAlgError:
 
 
 @small_alone("numpy")
+@of_known
 def _np_inv(x: np.ndarray, checked: bool, asked: str = "inv") -> np.ndarray:
     try:
-        return nan_kept(x, np.linalg.inv(x))
+        return np.linalg.inv(x)
     except np.linalg.LinAlgError:
         one = np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
         return _eliminated(x, one, _DETAILED[asked] if checked else "")
 
 
 @small_alone("numpy")
+@of_known
 def _np_solve(x: np.ndarray, y: np.ndarray, checked: bool, asked: str = "solve") -> np.ndarray:
     try:
-        return nan_kept(x, np.linalg.solve(x, y))
+        return np.linalg.solve(x, y)
     except np.linalg.LinAlgError:
         return _eliminated(x, y, _DETAILED[asked] if checked else "")
 
 
 def _eliminated(x: np.ndarray, y: np.ndarray, message: str) -> np.ndarray:
-    """Solutions where some pivots are 0: divided by it, unless there is a `message` to raise. nan where `x` has one."""
+    """Solutions where some pivots are 0: divided by it, unless there is a `message` to raise."""
     from scipy.linalg import lapack
 
-    unknown = np.asarray(np.isnan(x).any((-2, -1)))
-    info = np.where(unknown, 0, zero_pivots(x))
+    info = zero_pivots(x)
     if message and info.any():
         raise failure(message, info)
-    result = np.full_like(y, np.nan)
+    result = np.empty_like(y)
     getrf, getrs = lapack.get_lapack_funcs(("getrf", "getrs"), (x, y))
     for at in np.ndindex(x.shape[:-2]):
-        if not unknown[at]:
-            factors, swaps, _ = getrf(x[at])
-            result[at] = getrs(factors, swaps, y[at])[0]
+        factors, swaps, _ = getrf(x[at])
+        result[at] = getrs(factors, swaps, y[at])[0]
     return result
 
 
@@ -91,10 +89,7 @@ _MESSAGES = {
 
 
 def _regular(xp: Any, x: Any, *others: Any, checked: bool, asked: str) -> Any:
-    # the NumPy kernel raises by itself; of a matrix with nan nothing is known, and any pivot may be 0
-    if xp is np or not checked:
-        return True
-    return xp.all((xp.linalg.slogdet(x)[0] != 0) | xp.isnan(x).any((-2, -1)))
+    return True if xp is np or not checked else xp.all(xp.linalg.slogdet(x)[0] != 0)  # NumPy's kernel raises by itself
 
 
 OTHER_DTYPE = "{}: Expected A and B to have the same dtype, but found A of type {} and B of type {} instead"
@@ -134,8 +129,8 @@ def _inv_vjp(F, g, r):
 
 
 inv = op(
-    "inv", "input", params={"checked": True, "asked": "inv"}, impl=lambda xp, x, checked, asked: xp.linalg.inv(x),
-    numpy=_np_inv,
+    "inv", "input", params={"checked": True, "asked": "inv"},
+    impl=lambda xp, x, checked, asked: of_known(xp.linalg.inv)(x), numpy=_np_inv,
     rule=Rule(square, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgInvEx",
     rounding=ELIMINATES, ref=exact.inverse, symmetric=True, inverts=True, flops=_eliminations,
     band=lambda shape, params, x: tuple([0 if x[k] == 0 else shape[-1] - 1 for k in range(2)]),
@@ -145,7 +140,7 @@ inv = op(
 )  # fmt: skip
 solve = op(
     "solve", "input other", params={"checked": True, "asked": "solve"},
-    impl=lambda xp, x, y, checked, asked: xp.linalg.solve(x, y), numpy=_np_solve,
+    impl=lambda xp, x, y, checked, asked: of_known(xp.linalg.solve)(x, y), numpy=_np_solve,
     rule=Rule(_solution, accepts=FLOATING), traits=Trait.HOLOMORPHIC, label="LinalgSolveEx",
     rounding=ELIMINATES, ref=exact.solution, flops=_eliminations,
     check=_REGULAR,
@@ -218,6 +213,7 @@ SQUARINGS = 32  # beyond, all is 0 or infinite
 
 @small_alone("scipy")
 @small_alone("numpy")
+@of_known
 def _np_matrix_exp(x):
     from scipy.linalg import expm
 
@@ -229,7 +225,7 @@ def _np_matrix_exp(x):
         power = expm(x * np.exp2(-times)).astype(x.dtype, copy=False)
         for step in range(int(times.max())):
             power = np.where(step < times, power @ power, power)
-    return nan_kept(x, power)
+    return power
 
 
 def _ref_matrix_exp(x):

@@ -328,6 +328,7 @@ class Check(NamedTuple):
     bounds  of a test that integers lie in ranges: f(*arrays, **params) gives (array, low, high) for each, high excluded
     whole_only  whether the test holds for all results but integers and bools
     detail  f(*arrays, **params): what is wrong where, for the message, where the arrays are at hand
+    place   the same, for a message with "{place}" in it
     """
 
     ok: Callable[..., Any]
@@ -336,12 +337,15 @@ class Check(NamedTuple):
     bounds: Callable[..., Iterable[tuple[Any, int, int]]] | None = None
     whole_only: bool = False
     detail: Callable[..., str] | None = None
+    place: Callable[..., str] | None = None
 
     def failure(
         self, params: Mapping[str, Any], where: str | None = None, arrays: Sequence[np.ndarray] | None = None
     ) -> Exception:
         """The error for operands `arrays`, which ends with the user's line if that is known."""
         message = self.message if isinstance(self.message, str) else self.message(params)
+        if self.place is not None:
+            message = message.format(place="" if arrays is None else self.place(*arrays, **params))
         if self.detail is not None and arrays is not None:
             message = f"{message}: {self.detail(*arrays, **params)}"
         return self.error(message + (f" (at {where})" if where else ""))

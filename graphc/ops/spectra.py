@@ -9,6 +9,7 @@ choice of a sign or phase it means nothing.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,14 +22,15 @@ from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import (
     FLOATING,
     adjoint,
+    all_known,
     as_row,
     differences,
     eye,
     half_sum,
-    has_nan,
     hermitian_part,
+    known,
     matrix_sizes,
-    of_finite,
+    of_known,
     plus,
     quotient,
     square,
@@ -39,36 +41,27 @@ from graphc.ops.spec import Check, Op, Rule, op
 from graphc.ops.threads import small_alone
 
 NOT_CONVERGED = (
-    "linalg.{name}: {batch}The algorithm failed to converge because the input matrix contained non-finite values."
+    "linalg.{name}: {{place}}The algorithm failed to converge because the input matrix contained non-finite values."
 )
 
 
-def converging(name: str, kernel: Callable[..., Any], finite: bool = False) -> Callable[..., Any]:
-    """The NumPy kernel of a decomposition, with PyTorch's error where it does not converge. finite: of nan, never"""
-
-    @small_alone("numpy")
-    def run(x: np.ndarray, *args: Any, **params: Any) -> Any:
-        try:
-            if finite and has_nan(x):
-                raise np.linalg.LinAlgError
-            return kernel(np, x, *args, **params)
-        except np.linalg.LinAlgError:
-            unknown = np.isnan(x).any((-2, -1))
-            first = int(np.flatnonzero(unknown)[0]) if unknown.any() else 0
-            batch = f"(Batch element {first}): " if x.ndim > 2 else ""
-            raise LinAlgError(NOT_CONVERGED.format(name=name, batch=batch)) from None
-
-    return run
+def _says(x: np.ndarray, *others: Any, **params: Any) -> str:
+    """Which matrix is not known."""
+    return f"(Batch element {int(np.flatnonzero(~known(x))[0])}): " if x.ndim > 2 else ""
 
 
-def _known(xp: Any, x: Any, *args: Any, **params: Any) -> Any:
-    # the NumPy kernels raise by themselves
-    return True if xp is np else ~xp.any(xp.isnan(x))
+def converging(name: Callable[[Mapping[str, Any]], str]) -> Check:
+    """The check of a decomposition, which finds nothing in nan. name: PyTorch's, by the parameters"""
+    return Check(
+        lambda xp, x, *others, **params: all_known(x),
+        LinAlgError,
+        lambda params: NOT_CONVERGED.format(name=name(params)),
+        place=_says,
+    )
 
 
 NOT_FINITE = "torch.linalg.eig: input tensor should not contain infs or NaNs."
 ROTATED = Rounding(terms=along(-1), operand=norm)
-SVD_CHECK = Check(_known, LinAlgError, NOT_CONVERGED.format(name="svd", batch=""))
 Arrays = Sequence[np.ndarray]
 
 
@@ -163,7 +156,8 @@ def _ref_eigh(x, upper):
 
 
 eigh = op(
-    "eigh", "input", results="values vectors", params={"upper": False}, impl=_eigh, numpy=converging("eigh", _eigh),
+    "eigh", "input", results="values vectors", params={"upper": False}, impl=_eigh,
+    numpy=small_alone("numpy")(functools.partial(_eigh, np)), check=converging(lambda params: "eigh"),
     rule=Rule(_eigh_shape, accepts=FLOATING), label="LinalgEigh",
     claims=lambda params, result: (("orthogonal",),) if result else (), rounding=ROTATED, ref=_ref_eigh,
     samples=(Sample(Definite((3, 3)), upper=False), Sample(Definite((2, 3, 3)), upper=True)),
@@ -174,13 +168,6 @@ eigh = op(
 def _eig(xp, x):
     dtype = complex_of(x.dtype)
     return tuple(found.astype(dtype) for found in xp.linalg.eig(x))
-
-
-@small_alone("numpy")
-def _np_eig(x):
-    if not np.isfinite(x).all():
-        raise RuntimeError(NOT_FINITE)
-    return _eig(np, x)
 
 
 def _eig_vjp(F, g_values, g_vectors, r_values, r_vectors, input_shape, input_dtype):
@@ -215,9 +202,10 @@ def _ref_eig(x):
 
 
 eig = op(
-    "eig", "input", results="values vectors", impl=_eig, numpy=_np_eig, rule=Rule(_eig_shape, accepts=FLOATING),
+    "eig", "input", results="values vectors", impl=_eig, numpy=small_alone("numpy")(functools.partial(_eig, np)),
+    rule=Rule(_eig_shape, accepts=FLOATING),
     label="LinalgEig", rounding=ROTATED, ref=_ref_eig, vjp=dict(input=_eig_vjp), nearest=_nearest_pairs,
-    check=Check(lambda xp, x: True if xp is np else xp.all(xp.isfinite(x)), RuntimeError, NOT_FINITE),
+    check=Check(lambda xp, x: all_known(x, finite=True), RuntimeError, NOT_FINITE),
     samples=(Sample(Definite((3, 3))), Sample(Definite((2, 2, 2)))),
 )  # fmt: skip
 
@@ -232,9 +220,9 @@ def _svd_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Av
     return Aval((*batch, m, k), dtype), Aval((*batch, k), real_of(dtype)), Aval((*batch, k, n), dtype)
 
 
-@of_finite
-def _svd(xp, x):
-    return tuple(xp.linalg.svd(x, full_matrices=False))
+@functools.partial(of_known, finite=True)
+def _svd(x):
+    return tuple(x.__array_namespace__().linalg.svd(x, full_matrices=False))
 
 
 def _svd_vjp(F, g_u, g_s, g_vh, r_u, r_s, r_vh, input_shape, input_dtype):
@@ -283,15 +271,17 @@ def _ref_svd(x):
 
 
 svd = op(
-    "svd", "input", results="u s vh", impl=_svd, numpy=converging("svd", _svd, finite=True), check=SVD_CHECK,
+    "svd", "input", results="u s vh", impl=lambda xp, x: _svd(x), numpy=small_alone("numpy")(_svd),
+    check=converging(lambda params: "svd"),
     rule=Rule(_svd_shape, accepts=FLOATING), label="LinalgSvd", rounding=ROTATED, ref=_ref_svd,
     vjp=dict(input=_svd_vjp), nearest=_nearest_triples,
     samples=(Sample(Regular((3, 3))), Sample(Regular((4, 2))), Sample(Regular((2, 2, 3)))),
 )  # fmt: skip
 
 
-@of_finite
-def _pinv(xp, x, atol, rtol, hermitian):
+@functools.partial(of_known, finite=True)
+def _pinv(x, atol, rtol, hermitian):
+    xp = x.__array_namespace__()
     if hermitian:
         s, u = xp.linalg.eigh(x, **({} if xp is np else {"symmetrize_input": False}))
         vh = _adjoint(xp, u)
@@ -303,6 +293,16 @@ def _pinv(xp, x, atol, rtol, hermitian):
     inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
     left, right = (u, vh) if hermitian else (_adjoint(xp, vh), _adjoint(xp, u))
     return (left * inverse[..., None, :]) @ right
+
+
+_PINV_CHECK = converging(lambda params: "eigh" if params["hermitian"] else "svd")
+
+
+@small_alone("numpy")
+def _np_pinv(x, *others, **params):
+    if not all_known(x):  # code that is generated for ops of one result has no checks
+        raise _PINV_CHECK.failure(params, None, (x,))
+    return _pinv(x, *others, **params)
 
 
 def _pinv_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
@@ -338,8 +338,8 @@ def _ref_pinv(x, atol, rtol, hermitian):
 
 
 pinv = op(
-    "pinv", "input atol rtol", params={"hermitian": False}, impl=_pinv,
-    numpy=converging("svd", _pinv, finite=True), check=SVD_CHECK,
+    "pinv", "input atol rtol", params={"hermitian": False}, impl=lambda xp, *given, **params: _pinv(*given, **params),
+    numpy=_np_pinv, check=_PINV_CHECK,
     rule=Rule(_pinv_shape, accepts=FLOATING), label="LinalgPinv",
     rounding=Rounding(terms=along((-2, -1)), operand=norm), ref=_ref_pinv,
     samples=tuple(Sample(Regular(shape), (), (), hermitian=False) for shape in ((4, 2), (3, 3), (2, 4))),
