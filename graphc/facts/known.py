@@ -38,6 +38,21 @@ DEEPEST = 3  # forms of forms, of which ranges are made
 WORK = 10_000  # units of `graphc.normal.bounds` for a form, beside one for each element: little for what is small
 
 
+def _operands_first(found: set[int], nodes: Mapping[int, Node]) -> list[int]:
+    """Nodes after those that they read: ids do not say, where a pass has put new nodes before old ones."""
+    order: dict[int, None] = {}
+    for id in sorted(found):
+        stack = [id]
+        while stack:
+            k = stack[-1]
+            left = [i for i in nodes[k].inputs if i in found and i not in order] if k not in order else []
+            if left:
+                stack += left
+            else:
+                order[stack.pop()] = None
+    return [*order]
+
+
 @final
 class Facts:
     """Of nodes, which may become more. What is said holds for finite numbers."""
@@ -137,12 +152,12 @@ class Facts:
                 atoms.add(k)
         return None if id in atoms else self._form_of(id, found, atoms)
 
-    def outer_form(self, id: int) -> Form | None:
-        """A node as a form of what is smaller than it is, in its own shape, and of numbers."""
+    def outer_form(self, id: int, share: float = 1) -> Form | None:
+        """A node as a form of what is smaller than it is, or than a share of it, and of numbers."""
         nodes, found, stack = self._nodes, set[int](), [id]
         while stack:
             k = stack.pop()
-            large = nodes[k].size >= nodes[id].size or not nodes[k].inputs or nodes[k].op.view
+            large = nodes[k].size >= share * nodes[id].size or not nodes[k].inputs or nodes[k].op.view
             if k not in found and large and len(found) <= MOST_NODES and is_lifted(nodes[k], nodes):
                 found.add(k)
                 stack += nodes[k].inputs
@@ -153,7 +168,7 @@ class Facts:
         nodes = self._nodes
         if id not in found:
             return None
-        some = {k: nodes[k] for k in sorted(found)}
+        some = {k: nodes[k] for k in _operands_first(found, nodes)}
         left = WORK + nodes[id].size
 
         def charge(work: int) -> None:

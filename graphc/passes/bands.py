@@ -17,13 +17,14 @@ from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.matrices import transposes
 from graphc.normal.gate import multiplies
 from graphc.ops import OPS
+from graphc.ops.solving import singular_message
 from graphc.passes.dce import eliminate_dead_code
 
 MOST = 9  # diagonals
 SPARSE = 16  # times as many rows and columns as diagonals, at least
 
 _WHERE, _MUL, _SLICE, _RESHAPE, _PERMUTE = (OPS[name] for name in ("where", "mul", "slice", "reshape", "permute"))
-_ADD, _SUB = OPS["add"], OPS["sub"]
+_ADD, _SUB, _MATMUL = OPS["add"], OPS["sub"], OPS["matmul"]
 
 
 class _Line(NamedTuple):
@@ -138,15 +139,23 @@ def _masked(node: Node, nodes: Mapping[int, Node], facts: Facts) -> int | None:
 
 
 def _inverts_a_triangle(node: Node, facts: Facts) -> bool:
-    """Whether a node is the inverse of a triangle, which no check may refuse: its diagonal is that of reciprocals."""
-    return node.op.inverts and not node.params["checked"] and min(facts.band(node.inputs[0])) <= 0
+    """Whether a node is the inverse of a triangle: its diagonal is that of reciprocals."""
+    return node.op.inverts and node.aval.ndim == 2 and min(facts.band(node.inputs[0])) <= 0
+
+
+def _multiplies_triangles(node: Node, nodes: Mapping[int, Node], facts: Facts) -> bool:
+    """Whether a node is the product of two square triangles of one side: its diagonal is that of products."""
+    if node.op is not _MATMUL or any(nodes[i].shape != node.shape for i in node.inputs):
+        return False
+    a, b = (facts.band(i) for i in node.inputs)
+    return max(a.above, b.above) <= 0 or max(a.below, b.below) <= 0
 
 
 def _masks_a_product(id: int, nodes: Mapping[int, Node], facts: Facts) -> bool:
     below = _masked(nodes[id], nodes, facts)
     while below is not None and not multiplies(nodes[below]):
-        turned = transposes(nodes[below])
-        below = nodes[below].inputs[0] if turned else _masked(nodes[below], nodes, facts)
+        one = transposes(nodes[below]) or (nodes[below].op.pointwise and len(nodes[below].inputs) == 1)
+        below = nodes[below].inputs[0] if one else _masked(nodes[below], nodes, facts)
     return below is not None
 
 
@@ -232,7 +241,13 @@ class _Writer:
         if transposes(node):
             return self._diagonal(node.inputs[0], -offset, column, row, count)
         if not offset and _inverts_a_triangle(node, self._facts):
-            return F.reciprocal(self._diagonal(node.inputs[0], offset, row, column, count))
+            line = self._diagonal(node.inputs[0], offset, row, column, count)
+            if node.params["checked"]:
+                line = F.regular(line, F.ne(line, 0), message=singular_message(node.params["asked"]))
+            return F.reciprocal(line)
+        if not offset and _multiplies_triangles(node, self._graph.nodes, self._facts):
+            first, second = (self._diagonal(i, offset, row, column, count) for i in node.inputs)
+            return first * second
         line = F.diagonal(self._now(id), offset=offset, dim1=0, dim2=1)
         first = min(row, column)  # how far along the diagonal it begins
         if (first, count) == (0, line.shape[0]):

@@ -30,6 +30,7 @@ from graphc.passes.maps import batch_rows
 from graphc.passes.monomials import collect_terms
 from graphc.passes.numbers import fold_numbers
 from graphc.passes.opaque import without_rules
+from graphc.passes.picks import pick_first
 from graphc.passes.places import regular_places
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.repeats import FEWEST
@@ -44,8 +45,10 @@ from graphc.passes.spectra import without_spectra
 from graphc.passes.spelling import as_before, multilinear
 from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
+from graphc.passes.sums_of_sums import join_sums
 from graphc.passes.support import shrink
 from graphc.passes.versions import in_versions
+from graphc.passes.windows import join_windows
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
 MUCH = 0.8  # of what a region cost, left at most: then forms are looked for again
@@ -152,10 +155,13 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
     bands = "bands", REASSOCIATES, split_bands
     algebra = (
         *once,
+        ("picks", REASSOCIATES, pick_first),
         rows,
         bands,
         demand,
         ("support", REASSOCIATES, shrink),
+        ("windows", REASSOCIATES, join_windows),
+        ("sums of sums", REASSOCIATES, join_sums),
         ("factors of sums", REASSOCIATES, take_out_factors),
         ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)),
     )

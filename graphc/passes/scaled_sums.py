@@ -11,13 +11,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.sums_of_sums import vanishes
 from graphc.rewrite.rule import held_number
 
-_SUM, _MEAN, _MUL, _NEG, _SUB, _SPREAD = (OPS[name] for name in ("sum", "mean", "mul", "neg", "sub", "broadcast_to"))
+_SUM, _MEAN, _MUL, _NEG, _ADD, _SUB, _SPREAD = (
+    OPS[name] for name in ("sum", "mean", "mul", "neg", "add", "sub", "broadcast_to")
+)
 FACTORS = 12  # of a product; with more it stays as it is
 SMALLEST = 4  # bytes of an element: sums of shorter ones may be too large for their dtype before they are scaled
 LARGEST = 2.0**64  # number that is taken out; and its reciprocal is the smallest
@@ -48,10 +52,10 @@ def take_out_factors(graph: Graph) -> Graph:
             scaled = _scaled(node, graph.nodes)
             if scaled is not None:
                 alike[scaled.key][id] = scaled
-    uses = graph.uses()
+    uses, facts = graph.uses(), Facts(graph.nodes)
     chosen: dict[int, _Scaled] = {}
     for sums in alike.values():
-        centred = _is_centred(next(iter(sums.values())), graph.nodes)
+        centred = _is_centred(next(iter(sums.values())), graph.nodes, facts)
         # what is computed for others as well is not computed another time without its factors
         if centred or any(
             (s.small or s.number != 1) and (len(s.summed) == 1 or len(sums) > 1 or uses[graph.nodes[id].inputs[0]] == 1)
@@ -92,15 +96,13 @@ def _padded(shape: Sequence[int], rank: int) -> tuple[int, ...]:
     return (*[1] * (rank - len(shape)), *shape)
 
 
-def _is_centred(scaled: _Scaled, nodes: Mapping[int, Node]) -> bool:
-    """Whether what is added up is an array without its mean."""
-    if len(scaled.summed) != 1 or nodes[scaled.summed[0]].op is not _SUB:
+def _is_centred(scaled: _Scaled, nodes: Mapping[int, Node], facts: Facts) -> bool:
+    """Whether what is added up is an array without its mean, whatever else has been taken from it."""
+    id = scaled.summed[0]
+    if len(scaled.summed) > 1 or (nodes[id].op is not _SUB and nodes[id].op is not _ADD):
         return False
-    x, mean = (nodes[i] for i in nodes[scaled.summed[0]].inputs)
-    if mean.op is not _MEAN or mean.inputs[0] != x.id or not mean.params["keepdims"]:
-        return False
-    ahead = len(scaled.shape) - len(x.shape)  # dims of what is added up that `x` has not
-    return {axis + ahead for axis in mean.params["axis"]} <= {*scaled.axes}
+    ahead = len(scaled.shape) - nodes[id].aval.ndim  # dims of what is added up that this has not
+    return vanishes(facts.form(id), tuple([axis - ahead for axis in scaled.axes if axis >= ahead]))
 
 
 def _written(graph: Graph, chosen: Mapping[int, _Scaled]) -> Graph:

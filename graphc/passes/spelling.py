@@ -113,7 +113,7 @@ class _Masks:
         if node.op is not _WHERE:
             made = bool(node.inputs) and not node.op.view and self._held.is_held(node.id)
             value = self._held.value(node.id) if made and self._is_read(node.id) else None
-            return None if value is None or _form(value) is None else lambda b: b.constant(value)
+            return None if value is None or _form(value) is None else lambda b: b.variable(value)
         mask, *ways = node.inputs
         empty = [self._is_zero(i) for i in ways]
         x = self._nodes[ways[empty[0]]]

@@ -165,3 +165,28 @@ def test_a_shifted_diagonal_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Facts, "band", lambda facts, id, band=Facts.band: Band(*[n - 1 for n in band(facts, id)]))
     with pytest.raises(AssertionError):
         test_no_product_is_left("triangles", "B", (N, N))
+
+
+TRIANGLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "trace of an inverse": lambda A: torch.trace(torch.linalg.inv(torch.tril(A))),
+    "of a product with an inverse": lambda A: torch.diag(torch.exp(torch.linalg.inv(torch.triu(A)))).sum(),
+    "mask of a product": lambda A: (torch.tril(torch.triu(A) @ -torch.triu(A.T))).square().sum(),
+}
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["value", "gradient"])
+@pytest.mark.parametrize("name", TRIANGLES)
+def test_diagonals_of_triangles_cost_no_matrix(name: str, gradient: bool):
+    A = rng.standard_normal((N, N)) + 3 * np.eye(N)
+    f = torch.func.grad(TRIANGLES[name]) if gradient else TRIANGLES[name]
+    graph = graphc.trace(f, torch.from_numpy(A))
+    better = graphc.optimize(graph)
+    assert not products(better) and "solve_triangular" not in {op.name for op in better.ops}, better
+    np.testing.assert_allclose(better(A), graph(A), rtol=1e-9, atol=1e-9)
+
+
+def test_a_singular_triangle_is_refused_though_its_diagonal_alone_is_read():
+    fast = graphc.compile(TRIANGLES["trace of an inverse"])
+    assert fast(torch.eye(N)) == N
+    with pytest.raises(torch.linalg.LinAlgError, match=r"linalg.inv: .* singular"):
+        fast(torch.diag(torch.arange(N).float()))

@@ -1,0 +1,66 @@
+"""Rows that are picked of what is computed row by row, and extremes alone: values, gradients, and what is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+from graphc.passes import optimize
+
+N = 40
+rng = np.random.default_rng(0)
+X, W, B = rng.standard_normal((N, 6)), rng.standard_normal((6, 7)), rng.standard_normal(7)
+PLACES = np.array([3, 5, 5, 9])
+GIVEN = X, W, B, PLACES
+
+# what is computed of all rows: nothing
+PROGRAMS: dict[str, Callable[..., Any]] = {
+    "a layer": lambda x, w, b, i: torch.tanh(x @ w + b)[i],
+    "scaled rows": lambda x, w, b, i: (torch.exp(x) * x.sum(1, keepdim=True))[i] @ w,
+    "columns": lambda x, w, b, i: torch.sigmoid(x.T + x.T.sum(0))[:, i],
+}
+VALUES = PROGRAMS | {
+    "an embedding": lambda x, w, b, i: torch.nn.functional.embedding(i, torch.relu(x) * 2),
+    "probabilities": lambda x, w, b, i: torch.softmax(x @ w + b, 1)[i],
+    "the same rows twice": lambda x, w, b, i: torch.tanh(x @ w)[i] + torch.tanh(x @ w)[i] ** 2,
+}
+
+
+@pytest.mark.parametrize("name", [*VALUES, *[f"gradient of {name}" for name in PROGRAMS]])
+def test_only_rows_that_are_picked_are_computed(name: str):
+    f = VALUES[name.removeprefix("gradient of ")]
+    g = torch.func.grad(lambda *xs: (f(*xs) ** 2).sum(), (0, 1, 2)) if name not in VALUES else f
+    graph = graphc.trace(g, *map(torch.from_numpy, GIVEN))
+    optimized = optimize(graph)
+    dear = [n for n in optimized.nodes.values() if n.op.name in ("tanh", "exp", "sigmoid", "relu", "softmax", "matmul")]
+    assert all(N not in n.shape for n in dear), optimized
+    for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (optimized(*GIVEN), graph(*GIVEN))], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_what_is_read_elsewhere_is_computed_as_a_whole():
+    def f(x: Any, i: Any, j: Any) -> Any:
+        y = torch.tanh(x)
+        return y[i].sum() + y[j].sum() * torch.exp(y).sum(), torch.softmax(x, 0)[i], torch.tanh(x.T)[:, i[:30]]
+
+    given = X, np.arange(30), np.array([1, 2])
+    graph = graphc.trace(f, *map(torch.from_numpy, given))
+    for a, b in zip(optimize(graph)(*given), graph(*given), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_extremes_whose_places_nobody_reads():
+    def f(x: Any) -> Any:
+        return x.max(1).values, x.min(0, keepdim=True)[0], x.max(0).indices, *x.min(1)
+
+    x = np.where(X > 1, np.nan, X)
+    graph = graphc.trace(f, torch.from_numpy(x))
+    optimized = optimize(graph)
+    assert [op.name for op in optimized.ops if op.several] == ["min_dim"]
+    for a, b in zip(optimized(x), graph(x), strict=True):
+        np.testing.assert_array_equal(a, b)
