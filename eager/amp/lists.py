@@ -31,7 +31,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "functional.reductions": "prod",
         "functional.shapes": "trace",
         "functional.distances": "cdist",
-        "functional.quantiles": "quantile nanquantile",
+        "functional.sorting": "quantile nanquantile",
         "functional.complexes": "polar view_as_complex",
         "signal.spectral": "stft",
         "fft": "fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft",

@@ -10,8 +10,8 @@ from __future__ import annotations
 BOTH = {
     "functional.arithmetic": "add sub rsub div pow=power float_power clamp clamp_min clamp_max addcmul addcdiv lerp "
     "isclose allclose equal positive subtract=sub divide=div true_divide=div clip=clamp",
-    "functional.reductions": "sum mean prod amax amin max min argmax argmin any all count_nonzero var std "
-    "logsumexp softmax log_softmax cumsum cumprod",
+    "functional.reductions": "sum mean prod amax amin max min argmax argmin any all count_nonzero var std logsumexp "
+    "softmax log_softmax cumsum cumprod aminmax nanmean nansum",
     "functional.shapes": "reshape flatten unflatten ravel squeeze unsqueeze permute transpose t movedim diagonal "
     "diag_embed diag trace tril triu broadcast_to swapaxes=transpose swapdims=transpose moveaxis=movedim",
     "functional.joining": "split chunk tensor_split unbind select narrow flip roll tile",
@@ -31,9 +31,8 @@ BOTH = {
     "functional.distances": "corrcoef cov cross dist renorm vdot",
     "functional.regions": "is_same_size as_strided_scatter diagonal_scatter narrow_copy select_scatter slice_scatter "
     "split_with_sizes",
-    "functional.nan_reductions": "aminmax nanmean nansum",
-    "functional.sorting": "argsort cummax cummin kthvalue logcumsumexp median mode msort nanmedian sort topk",
-    "functional.quantiles": "nanquantile quantile",
+    "functional.sorting": "argsort cummax cummin kthvalue logcumsumexp median mode msort nanmedian sort topk "
+    "nanquantile quantile",
     "functional.counting": "bincount nonzero_static unique unique_consecutive",
     "functional.histograms": "histc histogram",
     "functional.scattering": "index_reduce put scatter scatter_reduce",
