@@ -55,7 +55,6 @@ def of_data(data: Any, dtype: Any, name: str = "tensor") -> np.ndarray | Tensor:
     """`array_of(data, dtype, name)`; a traced tensor if some of `data` is known when a program runs."""
     data = _imported(data)
     if not on_arrays():
-
         found = traced_data(data, None if dtype is None else dtypes.to_numpy(dtype, name))
         if found is not None:
             return found
