@@ -34,7 +34,7 @@ def lazy(
     return __getattr__, listing(package, [name for name in (*where, *modules) if name[0] != "_"])
 
 
-def gathered(package: str, modules: str) -> dict[str, Any]:
+def families(package: str, modules: str) -> dict[str, Any]:
     """The public names of `modules` of `package`, a family each: what `from module import *` of each would bring."""
     loaded = [import_module(f"{package}.{module}") for module in modules.split()]
     return {name: getattr(module, name) for module in loaded for name in module.__all__}

@@ -10,7 +10,7 @@ from eager.distributions.exp_family import ExponentialFamily
 from eager.distributions.utils import broadcast_all
 from eager.functional.gathering import one_hot, where
 from eager.functional.joining import stack
-from eager.rng.gamma import dirichlet
+from eager.rng.rejection import dirichlet
 
 __all__ = ["Beta", "Dirichlet"]
 

@@ -17,7 +17,7 @@ from eager.distributions.utils import broadcast_all, standard_normal
 from eager.functional.data import as_tensor
 from eager.functional.elementwise import igamma
 from eager.functional.gathering import where
-from eager.rng.gamma import standard_gamma
+from eager.rng.rejection import standard_gamma
 
 __all__ = ["Chi2", "FisherSnedecor", "Gamma", "InverseGamma", "StudentT"]
 

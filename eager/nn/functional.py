@@ -6,9 +6,9 @@ from eager.functional.checking import OF_CPP, checking
 from eager.functional.gathering import one_hot
 from eager.functional.outputs import with_out
 from eager.nn.functions import margin_losses, patches, pooling
-from graphc.lazy import gathered
+from graphc.lazy import families
 
-_FAMILIES = gathered(
+_FAMILIES = families(
     "eager.nn.functions",
     "activation adaptive_pooling attention class_losses convolution distance dropouts embeddings grid image loss "
     "margin_losses normalization padding patches pooling",

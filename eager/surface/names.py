@@ -111,9 +111,8 @@ FUNCTIONS = {
     "rng.generator": "Generator",
     "rng.functions": "bernoulli normal poisson rand randint randn randperm",
     "rng.fills": "rand_like randint_like randn_like",
-    "rng.gamma": "_standard_gamma=standard_gamma _sample_dirichlet=dirichlet _standard_gamma_grad=standard_gamma_grad "
-    "_dirichlet_grad=dirichlet_grad",
-    "rng.rejection": "binomial",
+    "rng.rejection": "binomial _standard_gamma=standard_gamma _sample_dirichlet=dirichlet "
+    "_standard_gamma_grad=standard_gamma_grad _dirichlet_grad=dirichlet_grad",
     "signal.spectral": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     "surface.printing": "set_printoptions get_printoptions",
     "core.limits": "finfo iinfo",

@@ -3,9 +3,9 @@
 from eager.nn.modules import batchnorm, images, linear
 from eager.nn.modules import module as module
 from eager.nn.modules import utils as utils
-from graphc.lazy import gathered
+from graphc.lazy import families
 
-_FAMILIES = gathered(
+_FAMILIES = families(
     __name__,
     "activation adaptive attention linear batchnorm cells container conv dropout sparse images lazy_layers loss "
     "normalization padding parameter_containers pooling rnn transformer",
