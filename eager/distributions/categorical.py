@@ -16,7 +16,7 @@ from eager.distributions.logits import LogitsOrProbs, either, enumerated
 from eager.distributions.utils import broadcast_all
 from eager.functional.creation import eye, full, ones_like
 from eager.functional.gathering import one_hot, where
-from eager.functional.lines import arange
+from eager.functional.grids import arange
 from eager.functional.shapes import broadcast_tensors
 from eager.rng.functions import multinomial
 

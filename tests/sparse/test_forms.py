@@ -105,7 +105,7 @@ def test_gradients_agree_with_finite_differences():
         lambda v: eager.sparse.mm(made(v), d),
         lambda v: eager.sin(made(v)).to_dense(),
         lambda v: eager.sparse.mm(made(v), made(v)).to_dense(),
-        lambda v: eager.sparse.reductions(made(v), 0).to_dense(),
+        lambda v: eager.sparse.softmax(made(v), 0).to_dense(),
         lambda v: eager.sparse.log_softmax(made(v), 1).coalesce().values(),
         lambda v: eager.sparse.sum(made(v), 0).to_dense(),
         lambda v: eager.sparse.sampled_addmm(made(v).to_sparse_csr(), d, d.T, alpha=2).values(),

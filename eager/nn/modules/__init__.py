@@ -7,8 +7,8 @@ from graphc.lazy import families
 
 _FAMILIES = families(
     __name__,
-    "activation adaptive attention linear batchnorm cells container conv dropout sparse images lazy_layers loss "
-    "normalization padding parameter_containers pooling rnn transformer",
+    "activation adaptive linear batchnorm cells container conv dropout sparse images lazy_layers loss "
+    "padding parameter_containers pooling rnn transformer",
 )
 __all__ = [*_FAMILIES]  # pyright: ignore[reportUnsupportedDunderAll]
 globals().update(_FAMILIES)

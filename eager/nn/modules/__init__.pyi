@@ -7,7 +7,6 @@ from eager.core.parameter import Parameter
 from eager.core.tensor import Tensor
 from eager.nn.module import Module
 from eager.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
-from eager.nn.modules.attention import MultiheadAttention as MultiheadAttention
 from eager.nn.modules.batchnorm import BatchNorm1d as BatchNorm1d, BatchNorm2d as BatchNorm2d, BatchNorm3d as BatchNorm3d, InstanceNorm1d as InstanceNorm1d, InstanceNorm2d as InstanceNorm2d, InstanceNorm3d as InstanceNorm3d, SyncBatchNorm as SyncBatchNorm
 from eager.nn.modules.cells import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCell as RNNCell, RNNCellBase as RNNCellBase
 from eager.nn.modules.container import ModuleDict as ModuleDict, ModuleList as ModuleList, Sequential as Sequential
@@ -16,7 +15,7 @@ from eager.nn.modules.linear import Identity as Identity, PairwiseDistance as Pa
 from eager.nn.modules.parameter_containers import ParameterDict as ParameterDict, ParameterList as ParameterList
 from eager.nn.modules.rnn import GRU as GRU, LSTM as LSTM, RNN as RNN, RNNBase as RNNBase
 from eager.nn.modules.sparse import Embedding as Embedding, EmbeddingBag as EmbeddingBag
-from eager.nn.modules.transformer import Transformer as Transformer, TransformerDecoder as TransformerDecoder, TransformerDecoderLayer as TransformerDecoderLayer, TransformerEncoder as TransformerEncoder, TransformerEncoderLayer as TransformerEncoderLayer
+from eager.nn.modules.transformer import MultiheadAttention as MultiheadAttention, Transformer as Transformer, TransformerDecoder as TransformerDecoder, TransformerDecoderLayer as TransformerDecoderLayer, TransformerEncoder as TransformerEncoder, TransformerEncoderLayer as TransformerEncoderLayer
 from eager.types import Device
 from typing import Any
 
