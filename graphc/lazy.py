@@ -34,6 +34,12 @@ def lazy(
     return __getattr__, listing(package, [name for name in (*where, *modules) if name[0] != "_"])
 
 
+def families(package: str, modules: str) -> dict[str, Any]:
+    """The public names of `modules` of `package`, a family each: what `from module import *` of each would bring."""
+    loaded = [import_module(f"{package}.{module}") for module in modules.split()]
+    return {name: getattr(module, name) for module in loaded for name in module.__all__}
+
+
 def ask_then(names: dict[str, Any], otherwise: Callable[[str], Any]) -> None:
     """Let a module, by its `vars`, ask `otherwise` for what it has not, and what its `__getattr__` has not."""
     known = names.get("__getattr__")

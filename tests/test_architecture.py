@@ -111,7 +111,7 @@ def imports_of(module: str, source: str, *, is_package: bool = False) -> Iterato
     """Every import in `source`, also `import_module("...")`, with relative names resolved."""
     package = module if is_package else module.rpartition(".")[0]
 
-    calls = "import_module" in source or "__import__" in source  # else expressions import nothing
+    calls = any(name in source for name in ("import_module", "__import__", "families"))  # else only statements import
     todo: list[tuple[ast.AST, bool, bool]] = [(ast.parse(source), False, False)]
     while todo:
         node, in_function, for_types = todo.pop()
@@ -135,10 +135,13 @@ def _names(node: ast.AST, package: str) -> list[str]:
     if isinstance(node, ast.ImportFrom):
         base = resolve_name("." * node.level + (node.module or ""), package) if node.level else str(node.module)
         return [_origin(base, alias.name) for alias in node.names]
-    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+    if isinstance(node, ast.Call) and node.args:
         function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if function in ("import_module", "__import__") and isinstance(node.args[0].value, str):
-            return [node.args[0].value]
+        if function in ("import_module", "__import__") and isinstance(node.args[0], ast.Constant):
+            return [str(node.args[0].value)]
+        if function == "families":  # (package, its modules)
+            base = node.args[0].value if isinstance(node.args[0], ast.Constant) else package
+            return [f"{base}.{name}" for name in ast.literal_eval(node.args[1]).split()]
     return []
 
 

@@ -31,7 +31,7 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "functional.reductions": "prod",
         "functional.shapes": "trace",
         "functional.distances": "cdist",
-        "functional.quantiles": "quantile nanquantile",
+        "functional.sorting": "quantile nanquantile",
         "functional.complexes": "polar view_as_complex",
         "signal.spectral": "stft",
         "fft": "fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft",
@@ -41,18 +41,16 @@ FUNCTIONS: dict[str, dict[str, str]] = {
         "linalg.norms": "cond",
         "linalg.solving": "inv inv_ex lstsq solve tensorinv tensorsolve",
         "linalg.spectra": "eig eigh eigvals eigvalsh matrix_rank svd svdvals",
-        "nn.functions.adaptive_pooling": "adaptive_avg_pool3d adaptive_max_pool3d",
-        "nn.functions.class_losses": "cross_entropy nll_loss",
-        "nn.functions.ctc": "ctc_loss",
-        "nn.functions.fractional_pooling": "fractional_max_pool2d fractional_max_pool3d",
+        "nn.functions.adaptive_pooling": "adaptive_avg_pool3d adaptive_max_pool3d fractional_max_pool2d "
+        "fractional_max_pool3d",
+        "nn.functions.class_losses": "cross_entropy ctc_loss nll_loss",
         "nn.functions.grid": "grid_sample",
         "nn.functions.loss": "binary_cross_entropy binary_cross_entropy_with_logits huber_loss kl_div l1_loss mse_loss "
         "poisson_nll_loss smooth_l1_loss",
         "nn.functions.margin_losses": "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss "
         "multi_margin_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss",
         "nn.functions.padding": "pad",
-        "nn.functions.pooling": "avg_pool3d max_pool3d",
-        "nn.functions.unpooling": "max_unpool1d max_unpool2d max_unpool3d",
+        "nn.functions.pooling": "avg_pool3d max_pool3d max_unpool1d max_unpool2d max_unpool3d",
     },
     "promote": {"functional.joining": "cat stack", "functional.slices": "index_copy"},
     "off": {

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from eager.core.grad_mode import enable_grad
 from eager.core.tensor import Tensor
-from eager.func.forward import pushforward
+from eager.func.derivatives import pushforward
 from eager.func.levels import Level, has_history, pull, zeros_like
 from graphc.ops.dtypes import is_inexact
 

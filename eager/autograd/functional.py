@@ -176,7 +176,7 @@ def _rows(number: int, output: Tensor, inputs: Tensors, create_graph: bool, stri
 
 def _all_rows(outputs: Tensors, inputs: Tensors, create_graph: bool) -> tuple[Tensors, ...]:
     """The Jacobian of all outputs, a batch of gradients."""
-    from eager.func.jacobians import unit_vectors
+    from eager.func.derivatives import unit_vectors
 
     (units,) = unit_vectors(outputs, None)
     flat = tuple(reshape(t, (-1,)) for t in outputs)
@@ -211,7 +211,7 @@ def _forward_jacobian(func: Function, inputs: Any, create_graph: bool, strict: b
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
             "`vectorize=True`."
         )
-    from eager.func.jacobians import jacfwd
+    from eager.func.derivatives import jacfwd
 
     found: Any = jacfwd(func, tuple(range(len(given))))(*given)
     several_outputs = not isinstance(found[0], Tensor)

@@ -11,8 +11,15 @@ from typing import Any
 import numpy as np
 
 from eager.autograd import grad
-from eager.autograd.comparisons import GradcheckError, Tolerance, compare_parts
-from eager.autograd.finite_differences import Function, as_tuple, differentiated, pulled
+from eager.autograd.comparisons import (
+    Function,
+    GradcheckError,
+    Tolerance,
+    as_tuple,
+    compare_parts,
+    differentiated,
+    pulled,
+)
 from eager.core import tape
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor

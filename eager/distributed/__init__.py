@@ -25,7 +25,7 @@ _NAMES = {
     "scatter_object_list send_object_list",
     "eager.processes.stores": "FileStore HashStore PrefixStore Store TCPStore",
     "eager.processes.errors": "DistBackendError DistError DistNetworkError DistStoreError QueueEmptyError",
-    "eager.processes.work": "Work",
+    "eager.processes.futures": "Work",
     "eager.nn.parallel.reducer": "GradBucket",
 }
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

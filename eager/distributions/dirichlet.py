@@ -8,7 +8,7 @@ from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.exp_family import ExponentialFamily
 from eager.functional.gathering import one_hot, where
-from eager.rng.gamma import dirichlet
+from eager.rng.rejection import dirichlet
 
 __all__ = ["Dirichlet"]
 

@@ -10,7 +10,7 @@ from eager.distributions import constraints
 from eager.distributions.exp_family import ExponentialFamily
 from eager.functional.data import as_tensor
 from eager.functional.elementwise import igamma
-from eager.rng.gamma import standard_gamma
+from eager.rng.rejection import standard_gamma
 
 __all__ = ["Gamma"]
 

@@ -7,9 +7,9 @@ from graphc.lazy import lazy
 # public name -> module that has it, imported at first use
 _LATER = {
     "vmap": "eager.func.mapping",
-    **dict.fromkeys(("grad", "grad_and_value", "value_and_grad", "vjp"), "eager.func.reverse"),
-    **dict.fromkeys(("jvp", "linearize"), "eager.func.forward"),
-    **dict.fromkeys(("hessian", "jacfwd", "jacrev"), "eager.func.jacobians"),
+    **dict.fromkeys(
+        "grad grad_and_value hessian jacfwd jacrev jvp linearize value_and_grad vjp".split(), "eager.func.derivatives"
+    ),
     **dict.fromkeys(("functional_call", "functionalize", "stack_module_state"), "eager.func.modules"),
     "replace_all_batch_norm_modules_": "eager.nn.modules.batchnorm",
     "debug_unwrap": "eager.func.batching",

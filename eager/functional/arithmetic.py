@@ -14,10 +14,9 @@ from eager.engine.dispatch import apply_reflected, with_arrays
 from eager.engine.language import E, single
 from eager.engine.node_names import enclosed, named, whole
 from eager.functional.arguments import constant, fitting, shape_of
-from eager.functional.numbers import traced
 from eager.functional.outputs import into
 from eager.functional.parsing import no_overload
-from eager.functional.scalars import at_once, checked_alpha, common_dtype, kind_of, number_of, same_float
+from eager.functional.scalars import at_once, checked_alpha, common_dtype, kind_of, number_of, same_float, traced
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, default_float, is_inexact, kind
 from graphc.ops.rules import c_name, torch_name
 from graphc.ops.spec import OPS

@@ -31,7 +31,7 @@ from eager.functional.indexing import (
     unknown_mask,
     without_mask,
 )
-from eager.functional.numbers import filler
+from eager.functional.scalars import filler
 from eager.functional.static import filled_in_order
 from graphc.ops.dtypes import BOOL
 from graphc.ops.index import indexed_shape

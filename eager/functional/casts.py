@@ -1,4 +1,4 @@
-"""Changes of dtype and of what autograd sees: `to`, `float()`, `clone`, `detach`."""
+"""Changes of dtype, of class, and of what autograd sees: `to`, `float()`, `as_subclass`, `clone`, `detach`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from eager.core import dtypes, operands
+from eager.core import dtypes, operands, tape
 from eager.core.devices import check_device
+from eager.core.dtypes import type_name
 from eager.core.interpreter import on_arrays
+from eager.core.overriding import DisableTorchFunctionSubclass
 from eager.core.stand_ins import Sealed
 from eager.core.tensor import Tensor
 from eager.core.views import base_of
@@ -18,6 +20,7 @@ from eager.engine.language import E
 from eager.functional.arguments import shape_of
 from eager.functional.naming import called
 from eager.functional.scalars import common_dtype
+from eager.functional.shapes import view_as
 from graphc.ops import dtypes as d
 from graphc.ops.dtypes import is_floating
 
@@ -178,3 +181,34 @@ def set_default_dtype(dtype: Any) -> None:
 def get_default_dtype() -> dtypes.dtype:
     """The dtype of new floating tensors. As `torch.get_default_dtype`."""
     return dtypes.BY_NUMPY[d.default_float()]
+
+
+NO_TENSOR = (
+    "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class "
+    "inherits from Tensor."
+)
+
+
+def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
+    """A view of `self` that is a `cls`, a subclass of Tensor; gradients flow. As `torch.Tensor.as_subclass`.
+
+    No method of `cls` is called. TypeError for what is no subclass of Tensor.
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type_name(cls)})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(NO_TENSOR)
+    with DisableTorchFunctionSubclass():
+        view: Any = view_as(self, self)
+        if isinstance(view._n, list):
+            tape.rename(view._n, "AliasBackward0")
+    return shown_as(view, cls)
+
+
+def shown_as(tensor: Tensor, cls: type[Tensor]) -> Any:
+    """A `cls` in the place of `tensor`, which nobody else holds."""
+    made = object.__new__(cls)
+    for slot in ("_d", "_n", "_v", "_g"):  # another layout than Tensor's: an assignment to __class__ is refused
+        if hasattr(tensor, slot):
+            setattr(made, slot, getattr(tensor, slot))
+    return made

@@ -18,8 +18,7 @@ from eager.core.dtypes import type_name
 from eager.core.overriding import AskingFunction, handled, local, overloaded, public_of
 from eager.core.tensor import Tensor
 from eager.functional.forwarding import forwarding
-from eager.functional.older import newer_call
-from eager.functional.parsing import parsing_error, signatures
+from eager.functional.parsing import newer_call, parsing_error, signatures
 
 WRONG = "{name}(): argument '{argument}'{position} must be {wanted}, not {kind}"
 SAID = re.compile(r"[\w.]+\(\)(:| received| takes| got| missing) ")  # PyTorch's words

@@ -19,7 +19,7 @@ from eager.functional.arguments import fitting, shape_of, sizes_of
 from eager.functional.buffers import finished, from_numpy
 from eager.functional.data import as_tensor, new_tensor, tensor
 from eager.functional.naming import called
-from eager.functional.numbers import filled, filler, fitted, traced
+from eager.functional.scalars import filled, filler, fitted, traced
 from graphc.ops import dims
 from graphc.ops.dtypes import INT64, default_float, of_scalar
 from graphc.ops.rules import torch_name

@@ -14,8 +14,8 @@ from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import axis_of, lifted, shape_of
 from eager.functional.arithmetic import clamp_min
 from eager.functional.gathering import numel, scattered
-from eager.functional.numbers import filler
 from eager.functional.outputs import with_out
+from eager.functional.scalars import filler
 from eager.functional.slices import check_slices, inside, outside, reshaped
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT64, is_floating, is_inexact

@@ -20,8 +20,8 @@ from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import axis_of, fitting, lifted, shape_of
 from eager.functional.counted import number, unknown
 from eager.functional.indexing import OUT_OF_BOUNDS
-from eager.functional.numbers import filler
 from eager.functional.parsing import no_overload
+from eager.functional.scalars import filler
 from eager.functional.static import at_hand, required, spread, valueless
 from graphc.ops.dtypes import BOOL, INT32, INT64
 from graphc.ops.rules import torch_name

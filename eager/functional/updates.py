@@ -27,7 +27,7 @@ from eager.functional import arithmetic, gathering, linear, reductions, scatteri
 from eager.functional.arguments import fitting, shape_of
 from eager.functional.gathering import check_mask, fill_value, masked_fill, scatter_add
 from eager.functional.naming import called, signature_of
-from eager.functional.numbers import filled, traced
+from eager.functional.scalars import filled, traced
 from eager.functional.scattering import scatter
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64
 from graphc.ops.rules import broadcast_shapes, c_name, torch_name

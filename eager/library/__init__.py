@@ -2,8 +2,7 @@
 
 from eager.autograd.custom_ops import CustomOpDef, custom_op, register_autograd, register_fake, register_kernel
 from eager.library.checks import opcheck
-from eager.library.libraries import Library, define, impl
-from eager.library.schemas import infer_schema
+from eager.library.libraries import Library, define, impl, infer_schema
 
 __all__ = [
     "CustomOpDef", "Library", "custom_op", "define", "impl", "impl_abstract", "infer_schema", "opcheck",

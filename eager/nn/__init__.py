@@ -2,11 +2,10 @@
 
 from eager.core.parameter import Parameter
 from eager.nn import attention, functional, init, modules, parallel, parameter, utils
-from eager.nn.buffer import Buffer
 from eager.nn.module import Module
 from eager.nn.modules import *  # noqa: F403
 from eager.nn.parallel import DataParallel
-from eager.nn.parameter import UninitializedBuffer, UninitializedParameter
+from eager.nn.parameter import Buffer, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
     "Buffer", "DataParallel", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter", "attention",

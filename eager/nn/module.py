@@ -9,9 +9,9 @@ from eager.core import homes
 from eager.core.parameter import Parameter
 from eager.core.tensor import Tensor
 from eager.functional.checking import is_builtin_there
-from eager.nn.buffer import Buffer
 from eager.nn.calling import Called, EveryModule
 from eager.nn.conversion import Converted
+from eager.nn.parameter import Buffer
 from eager.nn.saving import Saved
 from graphc.ops.rules import torch_name
 

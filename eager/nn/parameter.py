@@ -8,10 +8,10 @@ import numpy as np
 
 from eager.core.devices import check_device, device
 from eager.core.dtypes import to_numpy
+from eager.core.overriding import disabled
 from eager.core.parameter import Parameter
 from eager.core.placed import zeros_on
 from eager.core.tensor import Tensor
-from eager.nn.buffer import Buffer
 from graphc.ops.dtypes import default_float
 from graphc.ops.stand_in import StandIn
 
@@ -33,6 +33,24 @@ NOT_USABLE = (
     "manipulating `torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call `forward` with a "
     "dummy batch to initialize the parameters before calling torch functions"
 )
+
+
+class Buffer(Tensor):
+    """A buffer to be: `module.name = Buffer(tensor)` registers it. As `torch.nn.Buffer`."""
+
+    __slots__ = ("persistent",)
+    __torch_function__: Any = staticmethod(disabled)
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
+        made = object.__new__(cls)
+        return made
+
+    def __init__(self, data: Tensor | None = None, *, persistent: bool = True):
+        import numpy as np
+
+        self._d = Tensor._wrap(np.empty(0, np.float32))._d if data is None else data.detach()._d
+        self._n = None
+        self.persistent = persistent
 
 
 class Unshaped(StandIn):

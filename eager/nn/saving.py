@@ -6,6 +6,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from eager.core.grad_mode import no_grad
@@ -14,9 +15,8 @@ from eager.core.parameter import Parameter
 from eager.core.tensor import Tensor
 from eager.engine.inplace import assign as write
 from eager.engine.language import E
-from eager.nn.hooks import HookTable, RemovableHandle, calls, hooks_of
+from eager.nn.hooks import HookTable, RemovableHandle, calls, hooks_of, marked
 from eager.nn.parameter import is_lazy
-from eager.nn.pickled import from_pytorch_form, in_pytorch_form
 
 EXTRA_STATE = "_extra_state"
 NO_EXTRA_STATE = (
@@ -292,3 +292,42 @@ def _place(table: dict[str, Any], name: str, given: Tensor, assign: bool) -> Non
         table[name] = Parameter(given, current.requires_grad)
     else:
         table[name] = given
+
+
+TABLES = (
+    "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks",
+    "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+)  # fmt: skip
+# table of PyTorch, of the hooks for which something holds -> (the table of those hooks, the field of Hook)
+MARKS = {
+    "_forward_hooks_with_kwargs": ("_forward_hooks", "with_kwargs"),
+    "_forward_pre_hooks_with_kwargs": ("_forward_pre_hooks", "with_kwargs"),
+    "_forward_hooks_always_called": ("_forward_hooks", "always_call"),
+}
+FULL = "_is_full_backward_hook"
+
+
+def in_pytorch_form(module: Any, state: Any) -> Any:
+    """`state`, what is kept of `module`, with its hooks as PyTorch has them."""
+    if not isinstance(state, dict) or "_parameters" not in state:  # a user's class keeps itself in another way
+        return state
+    tables: dict[str, HookTable] = {name: state.get(name, HookTable()) for name in TABLES}
+    made: dict[str, Any] = {name: table.functions() for name, table in tables.items()}
+    for number in tables["_load_state_dict_pre_hooks"].with_kwargs & made["_load_state_dict_pre_hooks"].keys():
+        # PyTorch has a class for those that take the module
+        made["_load_state_dict_pre_hooks"][number] = partial(made["_load_state_dict_pre_hooks"][number], module)
+    made |= {name: marked(tables[table], field) for name, (table, field) in MARKS.items()}
+    return {**state, **made, FULL: True if tables["_backward_hooks"] else None}
+
+
+def from_pytorch_form(state: dict[str, Any]) -> dict[str, Any]:
+    """`state`, what is kept of a module of PyTorch or of one here, with its hooks as modules here have them."""
+    kept = {name: value for name, value in state.items() if name not in TABLES and name not in MARKS and name != FULL}
+    for name in TABLES:
+        table = state.get(name)
+        if isinstance(table, HookTable):
+            kept[name] = table
+        elif table:
+            marks = {field: state.get(mark, {}) for mark, (of, field) in MARKS.items() if of == name}
+            table.successor = kept[name] = HookTable(table, **marks)  # for the handles that are in the same pickle
+    return kept

@@ -21,7 +21,7 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.joining import cat, stack
 from eager.functional.shapes import reshape
-from eager.processes.work import Work
+from eager.processes.futures import Work
 from eager.processes.world import (
     GroupMember,
     ProcessGroup,

@@ -13,7 +13,7 @@ import numpy as np
 
 from eager.core.tensor import Tensor
 from eager.processes.collectives import all_reduce
-from eager.processes.work import Work
+from eager.processes.futures import Work
 
 EARLY_END = "Detected at least one rank that exhausted inputs. Throwing across all ranks."
 

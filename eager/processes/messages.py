@@ -12,7 +12,7 @@ from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.processes import mail
 from eager.processes.collectives import collective, position, tensor_argument
-from eager.processes.work import Work
+from eager.processes.futures import Work
 from eager.processes.world import ProcessGroup, get_rank, world
 from graphc.errors import CaptureError
 

@@ -15,13 +15,61 @@ import numpy as np
 from eager.core import operands
 from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
+from eager.engine.conversion import converted
+from eager.engine.language import E
 from eager.functional.shapes import broadcast_tensors
 from eager.rng.generator import Generator
-from eager.rng.one_by_one import OneByOne
 from eager.rng.sampling import source_of
 from graphc.ops import draws
 from graphc.ops.dtypes import FLOAT64, is_floating
+from graphc.ops.gamma import beta_slope, gamma_slope
 from graphc.ops.rules import torch_name
+
+FIRST, LARGEST = 32, 4096  # how many numbers are drawn at once, which doubles
+
+
+class OneByOne:
+    """Uniform and normal numbers in float64 from a generator, whose words are drawn in blocks: 10 times as fast.
+
+    A context, at whose end the generator continues after the numbers that have been taken.
+    """
+
+    def __init__(self, source: Generator):
+        self._source = source
+
+    def __enter__(self) -> OneByOne:
+        self._mark = self._source.mark()
+        self._normal = self._source._next_normal
+        self._block: list[float] = []
+        self._next, self._before, self._size = 0, 0, FIRST
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._source.rewind(self._mark)
+        if taken := self._before + self._next:
+            self._source.bits(taken, wide=True)
+        self._source._next_normal = self._normal
+
+    def uniform(self) -> float:
+        """A number in [0, 1)."""
+        if self._next == len(self._block):
+            self._before += self._next
+            self._block = self._source.uniform((self._size,), FLOAT64).tolist()
+            self._next, self._size = 0, min(2 * self._size, LARGEST)
+        value = self._block[self._next]
+        self._next += 1
+        return value
+
+    def normal(self) -> float:
+        """A standard normal number. They are made in pairs: the second one waits in the generator."""
+        if self._normal is not None:
+            value, self._normal = self._normal, None
+            return value
+        angle = 2.0 * math.pi * self.uniform()
+        radius = math.sqrt(-2.0 * math.log1p(-self.uniform()))
+        self._normal = radius * math.sin(angle)
+        return radius * math.cos(angle)
+
 
 # PyTorch has these in float32, also where it computes in float64
 _THIRD = float(np.float32(1) / np.float32(3))
@@ -236,3 +284,30 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
 def von_mises(loc: Tensor, concentration: Tensor) -> Tensor:
     """Angles in [-pi, pi) around `loc`, of one shape with `concentration`, drawn in float64."""
     return rejected("von_mises", loc, concentration)
+
+
+def standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Numbers of the gamma distribution with concentration `input` and rate 1. As `torch._standard_gamma`."""
+    check_real_floating(input, "standard_gamma_cpu")
+    return E.standard_gamma(rejected("standard_gamma", input.detach(), generator=generator), input)
+
+
+def dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Points on the simplex with concentration `input` along the last dim. As `torch._sample_dirichlet`.
+
+    Gradients flow to `input`, as they do in PyTorch through `Dirichlet.rsample`.
+    """
+    check_real_floating(input, "dirichlet")
+    return E.dirichlet(rejected("dirichlet", input.detach(), generator=generator), input)
+
+
+def standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
+    """The slope of `output`, drawn by `standard_gamma(input)`. As `torch._standard_gamma_grad`."""
+    slope = gamma_slope(E, converted(input.detach(), FLOAT64), converted(output.detach(), FLOAT64))
+    return converted(slope, input._dtype())
+
+
+def dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
+    """The slope of x / (1 - x), x being of beta(alpha, total - alpha). As `torch._dirichlet_grad`."""
+    wide = [converted(t.detach(), FLOAT64) for t in (x, alpha, total)]
+    return converted(beta_slope(E, *wide), x._dtype())

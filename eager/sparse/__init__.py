@@ -10,8 +10,7 @@ from eager.sparse import forms as _forms  # noqa: F401  (what the engine does wi
 from eager.sparse.construction import from_scipy, to_scipy
 from eager.sparse.invariants import check_sparse_tensor_invariants
 from eager.sparse.products import addmm, mm, sampled_addmm, spdiags
-from eager.sparse.reductions import sum
-from eager.sparse.softmax import log_softmax, softmax
+from eager.sparse.reductions import log_softmax, softmax, sum
 
 __all__ = [
     "addmm", "check_sparse_tensor_invariants", "from_scipy", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags",

@@ -10,8 +10,7 @@ from eager.core.missing import MissingMethod
 from eager.core.tensor import Tensor
 from eager.functional.checking import raise_better
 from eager.surface import names
-from eager.surface.deprecations import offered
-from eager.surface.entries import METHODS, PROPERTIES, found
+from eager.surface.public import METHODS, PROPERTIES, found, offered
 
 
 def install() -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 BOTH = {
     "functional.arithmetic": "add sub rsub div pow=power float_power clamp clamp_min clamp_max addcmul addcdiv lerp "
     "isclose allclose equal positive subtract=sub divide=div true_divide=div clip=clamp",
-    "functional.reductions": "sum mean prod amax amin max min argmax argmin any all count_nonzero var std "
-    "logsumexp softmax log_softmax cumsum cumprod",
+    "functional.reductions": "sum mean prod amax amin max min argmax argmin any all count_nonzero var std logsumexp "
+    "softmax log_softmax cumsum cumprod aminmax nanmean nansum",
     "functional.shapes": "reshape flatten unflatten ravel squeeze unsqueeze permute transpose t movedim diagonal "
     "diag_embed diag trace tril triu broadcast_to swapaxes=transpose swapdims=transpose moveaxis=movedim",
     "functional.joining": "split chunk tensor_split unbind select narrow flip roll tile",
@@ -20,7 +20,6 @@ BOTH = {
     "functional.slices": "index_select index_add index_copy index_fill repeat_interleave",
     "functional.rearranging": "hsplit vsplit dsplit fliplr flipud rot90 diagflat take argwhere kron addbmm",
     "functional.strides": "as_strided",
-    "functional.copies": "slice_inverse unsafe_chunk unsafe_split unsafe_split_with_sizes",
     "functional.linear": "matmul mm mv dot bmm addmm addmv addr baddbmm outer inner ger=outer",
     "functional.casts": "clone detach is_floating_point is_complex numel",
     "functional.complexes": "adjoint angle conj conj_physical is_conj is_neg is_nonzero is_signed resolve_conj "
@@ -30,10 +29,9 @@ BOTH = {
     "functional.calculus": "diff",
     "functional.distances": "corrcoef cov cross dist renorm vdot",
     "functional.regions": "is_same_size as_strided_scatter diagonal_scatter narrow_copy select_scatter slice_scatter "
-    "split_with_sizes",
-    "functional.nan_reductions": "aminmax nanmean nansum",
-    "functional.sorting": "argsort cummax cummin kthvalue logcumsumexp median mode msort nanmedian sort topk",
-    "functional.quantiles": "nanquantile quantile",
+    "split_with_sizes slice_inverse unsafe_chunk unsafe_split unsafe_split_with_sizes",
+    "functional.sorting": "argsort cummax cummin kthvalue logcumsumexp median mode msort nanmedian sort topk "
+    "nanquantile quantile",
     "functional.counting": "bincount nonzero_static unique unique_consecutive",
     "functional.histograms": "histc histogram",
     "functional.scattering": "index_reduce put scatter scatter_reduce",
@@ -51,7 +49,6 @@ FUNCTIONS = {
     "_higher_order_ops.while_loop": "while_loop",
     "functional.creation": "scalar_tensor zeros ones empty full zeros_like ones_like empty_like full_like eye "
     "empty_strided empty_permuted",
-    "functional.lines": "arange linspace logspace range",
     "functional.buffers": "from_dlpack from_numpy frombuffer",
     "functional.data": "tensor as_tensor asarray",
     "functional.joining": "cat stack vstack hstack dstack concat=cat concatenate=cat row_stack=vstack",
@@ -62,7 +59,8 @@ FUNCTIONS = {
     "functional.einsums": "einsum",
     "functional.gathering": "fill where",
     "functional.casts": "is_tensor promote_types result_type can_cast set_default_dtype get_default_dtype",
-    "functional.grids": "block_diag cartesian_prod combinations meshgrid tril_indices triu_indices vander",
+    "functional.grids": "block_diag cartesian_prod combinations meshgrid tril_indices triu_indices vander arange "
+    "linspace logspace range",
     "functional.complexes": "complex imag polar real view_as_complex view_as_real",
     "functional.counting": "bucketize searchsorted",
     "surface.foreach": "_foreach_abs _foreach_abs_ _foreach_acos _foreach_acos_ _foreach_add _foreach_add_ "
@@ -80,17 +78,12 @@ FUNCTIONS = {
     "_foreach_sign _foreach_sign_ _foreach_sin _foreach_sin_ _foreach_sinh _foreach_sinh_ _foreach_sqrt "
     "_foreach_sqrt_ _foreach_sub _foreach_sub_ _foreach_tan _foreach_tan_ _foreach_tanh _foreach_tanh_ "
     "_foreach_trunc _foreach_trunc_ _foreach_zero_",
-    "functional.asserting": "_assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all "
-    "_check_tensor_all_with _check_type _check_value _check_with",
     "functional.segments": "segment_reduce",
     "functional.histograms": "histogramdd",
     "functional.elementwise": "isin polygamma",
     "functional.calculus": "cumulative_trapezoid gradient trapezoid trapz=trapezoid",
     "functional.distances": "cdist",
     "functional.quantization": "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine",
-    "functional.copies": "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy permute_copy select_copy "
-    "slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy "
-    "unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy",
     "nn.functions.operators": "adaptive_max_pool1d affine_grid_generator alpha_dropout alpha_dropout_ batch_norm "
     "binary_cross_entropy_with_logits celu constant_pad_nd convolution cosine_embedding_loss ctc_loss dropout dropout_ "
     "embedding embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
@@ -102,8 +95,12 @@ FUNCTIONS = {
     "max_pool1d_with_indices "
     "conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink pairwise_distance pdist "
     "pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ selu_ threshold_",
-    "functional.regions": "unravel_index",
-    "functional.symbolic": "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
+    "functional.regions": "unravel_index alias_copy as_strided_copy detach_copy diagonal_copy expand_copy "
+    "permute_copy select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy "
+    "unbind_copy unfold_copy unsqueeze_copy view_as_complex_copy view_as_real_copy view_copy",
+    "functional.symbolic": "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt "
+    "sym_sum _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all "
+    "_check_tensor_all_with _check_type _check_value _check_with",
     "surface.placement": "get_device",
     "nn.module": "typename",
     "linalg.lowrank": "lobpcg pca_lowrank svd_lowrank",
@@ -112,9 +109,8 @@ FUNCTIONS = {
     "rng.generator": "Generator",
     "rng.functions": "bernoulli normal poisson rand randint randn randperm",
     "rng.fills": "rand_like randint_like randn_like",
-    "rng.gamma": "_standard_gamma=standard_gamma _sample_dirichlet=dirichlet _standard_gamma_grad=standard_gamma_grad "
-    "_dirichlet_grad=dirichlet_grad",
-    "rng.rejection": "binomial",
+    "rng.rejection": "binomial _standard_gamma=standard_gamma _sample_dirichlet=dirichlet "
+    "_standard_gamma_grad=standard_gamma_grad _dirichlet_grad=dirichlet_grad",
     "signal.spectral": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     "surface.printing": "set_printoptions get_printoptions",
     "core.limits": "finfo iinfo",
@@ -161,8 +157,8 @@ IN_PLACE = frozenset(
 )
 # input.<name>(...) only
 METHODS = {
-    "functional.casts": "bfloat16 bool byte cdouble cfloat char double float half int long short to type_as detach_  "
-    "nelement=numel",
+    "functional.casts": "bfloat16 bool byte cdouble cfloat char double float half int long short to type_as detach_ "
+    "nelement=numel as_subclass",
     "functional.updates": "index_reduce_ put_ scatter_reduce_ "
     "add_ addcdiv_ addcmul_ addmm_ addmv_ addr_ baddbmm_ clamp_ clamp_max_ clamp_min_ clip_ "
     "copy_ cumprod_ cumsum_ div_ divide_ __idiv__=div_ fill_ fill_diagonal_ float_power_ index_add_ index_copy_ "
@@ -176,7 +172,6 @@ METHODS = {
     "functional.inplace_shapes": "as_strided_ resize_ resize_as_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_",
     "engine.hooks": "register_hook register_post_accumulate_grad_hook retain_grad",
     "functional.shapes": "view view_as reshape_as expand expand_as size dim ndimension=dim",
-    "functional.subclasses": "as_subclass",
     "functional.strides": "contiguous is_contiguous stride storage_offset unfold",
     "functional.creation": "new_zeros new_ones new_empty new_full new_empty_strided",
     "functional.data": "new_tensor",

@@ -17,7 +17,7 @@ from eager.core.later import Later
 from eager.core.missing import MissingMethod
 from eager.core.overriding import Asking, AskingFunction, called, is_unhandled
 from eager.core.tensor import Tensor
-from eager.surface import entries
+from eager.surface import public as tables
 from eager.surface.public import every_name
 from graphc.ops.operators import BINARY
 
@@ -168,7 +168,7 @@ def _asks(name: str, own: Any) -> bool:
 
 
 def _is_property(name: str, own: Any) -> bool:
-    return isinstance(own, property) or name in entries.PROPERTIES
+    return isinstance(own, property) or name in tables.PROPERTIES
 
 
 def _getter(name: str) -> Any:
@@ -256,7 +256,7 @@ def _takes_others(own: Any) -> bool:
     """Whether a method may be given tensors besides its own. Generated ones say so when they miss, at no cost."""
     code = getattr(own, "__code__", None)
     if isinstance(own, Later):
-        return own.name in entries.METHODS and own.name not in REFLECTED
+        return own.name in tables.METHODS and own.name not in REFLECTED
     if code is None or "DT" in own.__globals__ or own.__name__ in REFLECTED:
         return False
     return code.co_argcount > 1 or bool(code.co_flags & CO_VARARGS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eager.utils.tensorboard.protocol import message
+from eager.utils.tensorboard.summaries import message
 
 # NumPy dtype -> name in TensorFlow's enumeration
 TYPES = {

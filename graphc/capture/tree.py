@@ -16,7 +16,7 @@ import numpy as np
 
 from eager.core.sparse import is_sparse, parts_of, with_parts
 from eager.core.tensor import Tensor
-from eager.functional.subclasses import shown_as
+from eager.functional.casts import shown_as
 from graphc.capture.number import Number
 from graphc.capture.state.snapshots import refill
 from graphc.ops.dims import has_dim, is_dim, substituted

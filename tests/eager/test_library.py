@@ -11,7 +11,7 @@ import pytest
 import eager as torch
 from eager.autograd import custom_ops
 from eager.library.checks import OpCheckError
-from eager.library.schemas import signature_of
+from eager.library.libraries import signature_of
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from eager.core.interpreter import IMMEDIATE
 from eager.core.later import Later
 from eager.engine.language import E, TensorLanguage
 from eager.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
-from eager.profiling import events, table
+from eager.profiling import events
 from tests.oracle import asked_of_torch, torch_or_skip
 
 
@@ -207,7 +207,7 @@ def test_tables_are_pytorchs(options, memory):
 
 @pytest.mark.parametrize(("us", "text"), [(0, "0.000us"), (999.9994, "999.999us"), (1e3, "1.000ms"), (2.5e6, "2.500s")])
 def test_times(us, text):
-    assert table.shown_time(us) == text
+    assert events.shown_time(us) == text
 
 
 def test_the_older_profiler():

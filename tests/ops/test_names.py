@@ -21,7 +21,7 @@ EXCEPTIONS = {
     "eager/return_types.py": "PyTorch's functions with named results, some of them named like ops",
     "eager/special.py": "PyTorch's functions, some of them named like ops",
     "eager/sparse/forms.py": "what ops do with sparse operands",
-    "eager/surface/deprecations.py": "functions that PyTorch calls deprecated",
+    "eager/surface/public.py": "functions that PyTorch calls deprecated",
     "eager/surface/interop.py": "NumPy's functions",
     "graphc/capture/number.py": "Python's operators on traced numbers",
     "graphc/capture/suggesting.py": "PyTorch's methods, in the line of a user",

@@ -49,7 +49,7 @@ READERS = {
     "eager/distributed/checkpoint/index.py": "a folder, to have it written",
     "eager/distributed/checkpoint/manager.py": "the name of the latest, of which only a number is taken",
     "eager/functional/parsing.py": "a table of signatures beside it",
-    "eager/library/schemas.py": "a default in the schema of an operation, which the program itself writes",
+    "eager/library/libraries.py": "a default in the schema of an operation, which the program itself writes",
     "eager/multiprocessing/spawning.py": "the traceback that a process of its own has written",
     "eager/processes/objects.py": "objects of the job's own processes, as in PyTorch",
     "eager/processes/stores.py": "tables and messages of the job's own processes",

@@ -1,4 +1,4 @@
-"""Losses between numbers, and of two classes. As in `torch.nn.functional`."""
+"""What losses share: the last step, "mean", "sum" or "none", and the checks before it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from eager.core.warned import warn
 from eager.engine.conversion import converted
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
-from eager.functional.arguments import check_real, constant, shape_of
+from eager.functional.arguments import ALL_AXES, check_real, constant, shape_of
 from eager.functional.arithmetic import clamp
 from eager.functional.precision import rounds_once
 from eager.functional.scalars import at_once
-from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced, warn_of_sizes
 from graphc.ops.dtypes import is_floating, is_inexact
 from graphc.ops.rules import torch_name
 
@@ -27,6 +26,45 @@ __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss",
     "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
 ]  # fmt: skip
+
+SIZES = (
+    "Using a target size (torch.Size({target})) that is different to the input size (torch.Size({input})). "
+    "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
+)
+
+
+def reduced(losses: Tensor, reduction: str) -> Tensor:
+    """`losses` by "mean", "sum" or "none". Raises ValueError for another word."""
+    if reduction == "mean":
+        return E.mean(losses, axis=ALL_AXES[len(losses._d.shape)], keepdims=False)
+    if reduction == "sum":
+        return E.sum(losses, axis=ALL_AXES[len(losses._d.shape)], keepdims=False)
+    check_reduction(reduction)
+    return losses
+
+
+def check_reduction(reduction: str) -> None:
+    """Raise PyTorch's ValueError unless `reduction` is one of the three."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def chosen_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
+    """`reduction`, unless the arguments it has replaced are given. Warns of those."""
+    if size_average is None and reduce is None:
+        return reduction
+    average = True if size_average is None else size_average
+    chosen = "none" if reduce is False else "mean" if average else "sum"
+    warn(f"size_average and reduce args will be deprecated, please use reduction='{chosen}' instead.")
+    return chosen
+
+
+def warn_of_sizes(input: Tensor, target: Tensor) -> None:
+    """Warn of a target that broadcasts: it rarely is meant."""
+    if input._d.shape != operands.size(target):
+        sizes = {"target": list(target._d.shape), "input": list(input._d.shape)}
+        warn(SIZES.format(**sizes))
+
 
 KL_MEAN = (
     "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by "

@@ -18,7 +18,7 @@ from eager.functional.arithmetic import clamp_min
 from eager.functional.precision import rounds_once
 from eager.nn.functions.activation import logsigmoid
 from eager.nn.functions.distance import pairwise_distance
-from eager.nn.functions.reductions import check_reduction, chosen_reduction, reduced
+from eager.nn.functions.loss import check_reduction, chosen_reduction, reduced
 from graphc.ops.dtypes import INT64, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 

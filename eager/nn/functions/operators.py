@@ -15,7 +15,7 @@ from eager.functional.naming import called
 from eager.nn.functions import (
     activation,
     adaptive_pooling,
-    ctc,
+    class_losses,
     dropouts,
     embeddings,
     grid,
@@ -192,7 +192,9 @@ def ctc_loss(
     zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
     """As `torch.ctc_loss`; see `nn.functional.ctc_loss`."""
-    return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)
+    return class_losses.ctc_loss(
+        log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity
+    )
 
 
 def _max_pool(rank: int) -> Any:

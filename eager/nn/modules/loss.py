@@ -11,7 +11,7 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
-from eager.nn.functions.reductions import chosen_reduction
+from eager.nn.functions.loss import chosen_reduction
 from eager.nn.layer import Layer
 from eager.nn.modules.linear import Linear, PairwiseDistance
 

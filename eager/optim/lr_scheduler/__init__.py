@@ -2,17 +2,19 @@
 
 from eager.optim.lr_scheduler.base import LRScheduler
 from eager.optim.lr_scheduler.composed import ChainedScheduler, SequentialLR
-from eager.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from eager.optim.lr_scheduler.cycles import CyclicLR, OneCycleLR
 from eager.optim.lr_scheduler.decay import (
     ConstantLR,
+    CosineAnnealingLR,
+    CosineAnnealingWarmRestarts,
     ExponentialLR,
+    LambdaLR,
     LinearLR,
+    MultiplicativeLR,
     MultiStepLR,
     PolynomialLR,
     StepLR,
 )
-from eager.optim.lr_scheduler.functions import LambdaLR, MultiplicativeLR
 from eager.optim.lr_scheduler.plateau import ReduceLROnPlateau
 
 

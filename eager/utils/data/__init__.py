@@ -15,7 +15,7 @@ from eager.utils.data.dataset import (
     random_split,
 )
 from eager.utils.data.distributed import DistributedSampler
-from eager.utils.data.files import ArrayDataset, TokenDataset
+from eager.utils.data.files import ArrayDataset, TableDataset, TokenDataset
 from eager.utils.data.prefetch import Prefetcher
 from eager.utils.data.sampler import (
     BatchSampler,
@@ -25,7 +25,6 @@ from eager.utils.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from eager.utils.data.tables import TableDataset
 from eager.utils.data.worker import get_worker_info
 
 __all__ = [

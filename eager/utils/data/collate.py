@@ -1,11 +1,12 @@
-"""Batches from lists of samples: `default_collate` stacks, `default_convert` only turns arrays into tensors."""
+"""Batches: fetched by the indices of a step, and put together by `default_collate` or `default_convert`."""
 
 from __future__ import annotations
 
 import copy
 import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from eager.core import dtypes
 from eager.core.tensor import Tensor
 from eager.functional.creation import as_tensor, tensor
 from eager.functional.joining import stack
+from eager.utils.data.dataset import IterableDataset
 
 NOT_COLLATED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}"
 Table = dict[Any, Callable[..., Any]]
@@ -115,3 +117,44 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return _like_sequence(data, [default_convert(value) for value in data])
     return data
+
+
+class Recipe(NamedTuple):
+    """How a loader makes a batch: all that a worker has to know.
+
+    batched: whether a step's index is a list of indices (and its data a list for `collate_fn`) or a single one
+    """
+
+    dataset: Any
+    batched: bool
+    collate_fn: Callable[[Any], Any]
+    drop_last: bool
+
+    @property
+    def iterable(self) -> bool:
+        return isinstance(self.dataset, IterableDataset)
+
+    def fetcher(self) -> Callable[[Any], Any]:
+        """A new function from index to batch. It raises StopIteration when an iterable dataset has ended."""
+        return _stream(self) if self.iterable else self._by_index
+
+    def _by_index(self, index: Any) -> Any:
+        dataset = self.dataset
+        if not self.batched:
+            return self.collate_fn(dataset[index])
+        fetch = getattr(dataset, "__getitems__", None)
+        return self.collate_fn(fetch(index) if fetch else [dataset[i] for i in index])
+
+
+def _stream(recipe: Recipe) -> Callable[[Any], Any]:
+    samples = iter(recipe.dataset)
+
+    def fetch(index: Any) -> Any:
+        if not recipe.batched:
+            return recipe.collate_fn(next(samples))
+        batch = list(islice(samples, len(index)))
+        if not batch or (recipe.drop_last and len(batch) < len(index)):
+            raise StopIteration
+        return recipe.collate_fn(batch)
+
+    return fetch

@@ -18,7 +18,7 @@ from eager.core.devices import accelerator
 from eager.core.pytree import tree_map
 from eager.core.runtime import devices
 from eager.core.shown import ShownObject
-from eager.utils.data.fetch import Recipe
+from eager.utils.data.collate import Recipe
 from eager.utils.data.resuming import Place, Progress, begin_at, start_of
 from eager.utils.data.sampler import drawn_seed
 from eager.utils.data.worker import Exhausted, Failure, Resume, Settings, work

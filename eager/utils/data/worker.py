@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from eager.random import get_rng_state, manual_seed
-from eager.utils.data.fetch import Recipe
+from eager.utils.data.collate import Recipe
 
 LOOK_UP_SECONDS = 5.0  # how often a process that waits looks whether the other side still lives
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from eager.utils.tensorboard.protocol import EXTRA, FEATURE, message, module
-from eager.utils.tensorboard.summaries import as_array
+from eager.utils.tensorboard.summaries import EXTRA, FEATURE, as_array, message, module
 from graphc.errors import require
 
 MOST_THRESHOLDS = 127

@@ -9,8 +9,7 @@ from typing import Any
 
 from eager.core.shown import ShownObject
 from eager.utils.tensorboard import plugins, summaries
-from eager.utils.tensorboard.hparams import hparams
-from eager.utils.tensorboard.protocol import EXTRA, FEATURE, message, module
+from eager.utils.tensorboard.summaries import EXTRA, FEATURE, hparams, message, module
 from graphc.errors import require
 
 
