@@ -168,7 +168,8 @@ class HostedValues:
                 given = f"numbers[{source.position}]" if isinstance(source, Argument) else f"{names.of(source.get)}()"
                 lines.append(f" {value} = asarray({given}, {names.of(node.dtype)}){number}")
             elif not operands and kernel is not None:
-                known[node.id] = names.of(run_kernel(node.op, [], node.params)[() if number else ...])
+                constant = run_kernel(node.op, [], node.params)
+                known[node.id] = names.of(constant[()] if number else constant)
             elif kernel is None or node.op.several or not half.isdisjoint((node.id, *node.inputs)):
                 op, params = names.of(node.op), names.of(node.params)
                 lines.append(f" {value} = {names.of(run_kernel)}({op}, [{', '.join(arrays)}], {params}){number}")
@@ -181,7 +182,7 @@ class HostedValues:
         return names.bind("hosted", lines, {"asarray": np.asarray})
 
     @staticmethod
-    def _has_operator(node: Node, kernel: Any, scalars: Collection[int]) -> bool:
+    def _has_operator(node: Node, kernel: Any, scalars: set[int]) -> bool:
         """Whether a node is what NumPy's operator on scalars gives; of integers that overflow it would warn."""
         known = isinstance(kernel, np.ufunc) and kernel in _OPERATORS and node.dtype.kind not in "iu"
         return known and scalars.issuperset((node.id, *node.inputs))

@@ -1,4 +1,4 @@
-"""Numbers that are known before a program runs: the code that computes them gives what the kernels give, bit for bit."""
+"""Numbers that are known before a program runs: generated code gives what the kernels give, bit for bit."""
 
 from __future__ import annotations
 
