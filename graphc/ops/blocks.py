@@ -110,6 +110,8 @@ def fmod(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """`fmod` with the sign of the divisor."""
+    if x.dtype.kind in "iu" and y.dtype == x.dtype:
+        return np.remainder(x, y)  # there is one zero
     if not _pays(x, y):
         return _signed_as_divisor(np.fmod(x, y), y)
     return in_blocks(functools.partial(_floored, x.dtype), x.dtype, FLOAT64, x, y)
