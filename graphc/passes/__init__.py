@@ -1,14 +1,6 @@
 """Passes: pure functions from graph to graph, and the pipeline that runs them."""
 
-from graphc.passes.pipeline import (
-    Record,
-    default_passes,
-    mechanisms,
-    optimize,
-    rules_for,
-    settings_for,
-    simplify,
-)
+from graphc.passes.pipeline import Record, default_passes, mechanisms, optimize, rules_for, settings_for, simplify
 from graphc.passes.settings import Settings
 
 __all__ = [
