@@ -43,12 +43,7 @@ _TIMING = Record(
 )  # fmt: skip
 _POSITIVE = Number(1e-300)
 _ROOFLINE = Record(
-    {
-        "operations": Number(0),
-        "bytes": Whole(0),
-        "operations_per_second": _POSITIVE,
-        "bytes_per_second": _POSITIVE,
-    }
+    {"operations": Number(0), "bytes": Whole(0), "operations_per_second": _POSITIVE, "bytes_per_second": _POSITIVE}
 )
 # of the values of a report
 SCHEMA = Record(

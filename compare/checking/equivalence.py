@@ -15,9 +15,7 @@ from compare.checking.auditing import audited
 from compare.checking.comparison import SECOND, findings_of, repeated
 from compare.checking.findings import Finding, Report
 from compare.checking.second_order import gradient_case, of_second_order
-from compare.judging.tolerance import (
-    Verdict,
-)
+from compare.judging.tolerance import Verdict
 from compare.judging.work import LIMIT
 from compare.locating.stages import in_traceback
 from compare.modes import EAGER, Mode, modes_named

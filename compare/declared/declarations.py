@@ -28,11 +28,7 @@ DECLARATION = "declaration"
 
 
 def check_op(
-    op: Op | str,
-    *,
-    dtypes: Sequence[np.dtype] = DTYPES,
-    modes: Sequence[str | Mode] | None = None,
-    seed: int = 0,
+    op: Op | str, *, dtypes: Sequence[np.dtype] = DTYPES, modes: Sequence[str | Mode] | None = None, seed: int = 0
 ) -> OpsReport:
     """Whether an op means the same in every mode, on everything that its declaration admits.
 

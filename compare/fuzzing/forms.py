@@ -84,9 +84,7 @@ def cond(draft: Draft) -> bool:
     """A branch inside the program."""
     value = draft.pick(_is_tame)
     return value is not None and _added(
-        draft,
-        value,
-        f"graphc.cond({value.name}.sum() > 0, lambda a: torch.cos(a) * 2, lambda a: a * a, {value.name})",
+        draft, value, f"graphc.cond({value.name}.sum() > 0, lambda a: torch.cos(a) * 2, lambda a: a * a, {value.name})"
     )
 
 

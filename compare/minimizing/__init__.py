@@ -9,9 +9,9 @@ from compare.cases.case import Case
 from compare.checking.equivalence import check
 from compare.checking.findings import Finding
 from compare.fuzzing.program import Program
-from compare.minimizing.errors import MinimizeError
 from compare.minimizing.search import Minimized, Search, search_of
 from compare.minimizing.sources import source_of
+from compare.minimizing.statements import MinimizeError
 from compare.minimizing.writing import program_of
 
 __all__ = ["MinimizeError", "Minimized", "minimize", "minimize_program"]

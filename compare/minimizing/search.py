@@ -14,7 +14,6 @@ from compare.checking.equivalence import check
 from compare.checking.findings import Finding, Report
 from compare.fuzzing.program import Program
 from compare.judging.tolerance import Verdict
-from compare.minimizing.errors import MinimizeError
 from compare.minimizing.reducing import around, simpler_expressions
 from compare.minimizing.simplifying import (
     plainer_memory,
@@ -23,7 +22,7 @@ from compare.minimizing.simplifying import (
     with_short_names,
     without_gradients,
 )  # fmt: skip
-from compare.minimizing.statements import apart, cut, live, values_of, with_aliases
+from compare.minimizing.statements import MinimizeError, apart, cut, live, values_of, with_aliases
 from compare.minimizing.unrolling import goes_on, inside, opened
 from compare.modes import PASSES, modes_named
 from eager.rng.sampling import default_generator

@@ -12,9 +12,7 @@ from typing import Any
 
 from compare.cases.case import Case
 from compare.fuzzing.program import Input, Program, Statement, names
-from compare.minimizing.errors import MinimizeError
-from compare.minimizing.functions import results_of, steps_of
-from compare.minimizing.statements import bound_by, fresh_names, statement
+from compare.minimizing.statements import MinimizeError, bound_by, fresh_names, results_of, statement, steps_of
 from eager.core.tensor import Tensor
 
 

@@ -1,4 +1,4 @@
-"""Text as statements: what each defines, reads and writes, and programs with some of them left out."""
+"""Text as statements: what each defines, reads and writes; programs with some of them left out; what functions do."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from eager.core.tensor import Tensor
 FUNCTIONS = (ast.Lambda, ast.FunctionDef)
 _APART = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript)  # expressions that get a statement of their own
 _GIVEN = {*names(), *vars(builtins)}
+
+
+class MinimizeError(ValueError):
+    """There is nothing to minimize, or no program that can be written as text shows the same."""
 
 
 def statement(text: str) -> Statement:
@@ -240,3 +244,45 @@ def cut(
     stands = [values[n] for n in dict.fromkeys(gone)]
     inputs = [i._replace(requires_grad=i.requires_grad and i.name not in written) for i in stands]
     return live(Program(program.name, [*program.inputs, *inputs], left, results), results)
+
+
+def steps_of(node: ast.FunctionDef | ast.Lambda) -> tuple[list[ast.stmt], ast.expr | None] | None:
+    """(what a function does, the expression that it returns); None if it returns in the middle, or yields."""
+    if isinstance(node, ast.Lambda):
+        return [], node.body
+    *rest, last = node.body
+    end = last.value if isinstance(last, ast.Return) else None
+    steps = rest if isinstance(last, ast.Return) else node.body
+    if any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)) for n in _own(steps)):
+        return None
+    return list(steps), end
+
+
+def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """The nodes in `nodes`, without those in functions there."""
+    for node in nodes:
+        yield node
+        if not isinstance(node, FUNCTIONS):
+            yield from _own(list(ast.iter_child_nodes(node)))
+
+
+def results_of(end: ast.expr | None, fresh: Iterator[str]) -> tuple[list[str], list[Statement]]:
+    """(variables that are the leaves of what is returned, statements that make those which have no name)."""
+    results: list[str] = []
+    made: list[Statement] = []
+    for part in _leaves(end):
+        results.append(part.id if isinstance(part, ast.Name) else next(fresh))
+        if not isinstance(part, ast.Name):
+            made.append(statement(f"{results[-1]} = {ast.unparse(part)}"))
+    return list(dict.fromkeys(results)), made
+
+
+def _leaves(node: ast.expr | None) -> Iterator[ast.expr]:
+    match node:
+        case ast.Tuple(parts) | ast.List(parts) | ast.Dict(_, parts):
+            for part in parts:
+                yield from _leaves(part)
+        case None | ast.Constant():
+            return
+        case _:
+            yield node

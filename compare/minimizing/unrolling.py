@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from compare.fuzzing.program import Input, Program, Statement, names
-from compare.minimizing.functions import results_of, steps_of
 from compare.minimizing.statements import (
     FUNCTIONS,
     Rename,
@@ -18,7 +17,9 @@ from compare.minimizing.statements import (
     fresh_names,
     identifiers,
     live,
+    results_of,
     statement,
+    steps_of,
     with_statements,
 )
 from eager.core.tensor import Tensor

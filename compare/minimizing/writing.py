@@ -11,8 +11,7 @@ import numpy as np
 
 from compare.cases.case import Case
 from compare.fuzzing.program import Input, Program, literal, names
-from compare.minimizing.errors import MinimizeError
-from compare.minimizing.statements import live, statement
+from compare.minimizing.statements import MinimizeError, live, statement
 from graphc.capture import Argument, Captured, GradOf
 from graphc.capture.sources import Effect
 from graphc.ir import INPUT, Graph, Node

@@ -26,17 +26,7 @@ from graphc.capture.display_only import is_only_shown
 from graphc.capture.example_values import Constants, ExampleValues, Hosted, HostedValues, Seen, seen
 from graphc.capture.location import user_line
 from graphc.capture.number import Number
-from graphc.capture.sources import (
-    Argument,
-    ArgumentGuard,
-    Captured,
-    Decision,
-    Draw,
-    Guard,
-    Lifted,
-    MemoryOf,
-    Owner,
-)
+from graphc.capture.sources import Argument, ArgumentGuard, Captured, Decision, Draw, Guard, Lifted, MemoryOf, Owner
 from graphc.capture.storage.inputs import dense_order, strides_in_order, strides_of_tensor
 from graphc.capture.storage.memory import Place
 from graphc.capture.unknown_sizes import Asked, asked_here, counted_refusal, rewritten_branch

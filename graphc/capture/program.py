@@ -7,17 +7,7 @@ from typing import Any, NamedTuple
 
 from eager.core.devices import device
 from graphc.capture.gradients import Autograd
-from graphc.capture.sources import (
-    ArgumentGuard,
-    Decision,
-    Drawn,
-    Effect,
-    Guard,
-    History,
-    Owner,
-    Returned,
-    Source,
-)
+from graphc.capture.sources import ArgumentGuard, Decision, Drawn, Effect, Guard, History, Owner, Returned, Source
 from graphc.capture.state.places import Change
 from graphc.capture.tree import map_leaves
 from graphc.ir import Graph

@@ -21,12 +21,7 @@ from graphc.capture.location import user_line
 from graphc.capture.materialization import Materializer
 from graphc.capture.number import Number
 from graphc.capture.program import Checks, Effects, Guarded, MadeLeaf, Program, Recorded, Result
-from graphc.capture.sources import (
-    Computed,
-    Drawn,
-    History,
-    ViewOf,
-)
+from graphc.capture.sources import Computed, Drawn, History, ViewOf
 from graphc.capture.state.append_only import done_once
 from graphc.capture.state.arguments import Containers
 from graphc.capture.state.environment import Environment

@@ -31,14 +31,7 @@ from graphc.capture.location import user_line
 from graphc.capture.number import Number, Numbers, fix_numbers, without_numbers
 from graphc.capture.placement import Placement
 from graphc.capture.scopes import Scopes
-from graphc.capture.sources import (
-    Argument,
-    Captured,
-    Draw,
-    Effect,
-    Lifted,
-    Returned,
-)
+from graphc.capture.sources import Argument, Captured, Draw, Effect, Lifted, Returned
 from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.storage.layouts import Layouts
 from graphc.capture.storage.memory import Memories, Place
@@ -84,10 +77,7 @@ class Tracer(Interpreter):
     capturing = True
 
     def __init__(
-        self,
-        name_of: Callable[[Tensor], str | None] = lambda t: None,
-        whole: bool = False,
-        outer: Tracer | None = None,
+        self, name_of: Callable[[Tensor], str | None] = lambda t: None, whole: bool = False, outer: Tracer | None = None
     ):
         self.builder = builder = Builder(locate=user_line, whole=True)
         state = self.state = TraceState(builder, name_of, whole, outer, Memories(builder))

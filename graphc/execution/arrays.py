@@ -205,10 +205,7 @@ class PlacedArrays(DeviceArrays):
         where = self._services.place(k)
         if where is None:  # this process's own
             return super().wrapped(k, shape, dtype)
-        return [
-            f" w{k} = new(Tensor)",
-            f" w{k}._d, w{k}._n = Placed(out[{k}], {self._names.of(where)}), None",
-        ]
+        return [f" w{k} = new(Tensor)", f" w{k}._d, w{k}._n = Placed(out[{k}], {self._names.of(where)}), None"]
 
     def written(self, k: int, tensor: str, read: bool, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
         number = super().written(k, tensor, read, shape, dtype)  # on the CPU, such as a count of steps
@@ -240,11 +237,7 @@ class HostArrays:
 
     def fetched(self, x: str, tensor: str) -> list[str]:
         fetch = self._names.of(_fetch), self._names.of(self._services.unsealed)
-        return [
-            f" t = {tensor}",
-            f" {x} = t._d",
-            f" if {x}.__class__ is not ndarray: {x} = {fetch[0]}(t, {fetch[1]})",
-        ]
+        return [f" t = {tensor}", f" {x} = t._d", f" if {x}.__class__ is not ndarray: {x} = {fetch[0]}(t, {fetch[1]})"]
 
     def run(self, arrays: Sequence[str]) -> list[str]:
         return self._tried(f" out = {self._program}({', '.join(arrays)})")

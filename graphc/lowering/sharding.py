@@ -110,10 +110,7 @@ class MeshDevices(ProgramDevices):
         kept = [self._named(self._outputs[k]) for k in outputs]
         made = dict(enumerate(self._lies.made))
         self._made = [made.get(k, ()) for k in outputs]
-        return {
-            "in_shardings": (*self.inputs, *(None,) * places),
-            "out_shardings": (*kept, *([None] if fails else [])),
-        }
+        return {"in_shardings": (*self.inputs, *(None,) * places), "out_shardings": (*kept, *([None] if fails else []))}
 
     def program(self, compiled: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
         """See `ProgramDevices`: between processes it waits for the others."""

@@ -7,10 +7,7 @@ from graphc.ops.references import Each
 from graphc.ops.rules import integral, logical, pointwise_bool, predicate, shift
 from graphc.ops.spec import Trait, op
 
-_TRAITS = {
-    **dict.fromkeys(("eq", "ne"), Trait.COMMUTATIVE),
-    **dict.fromkeys(("lt", "le", "gt", "ge"), Trait.ORDERS),
-}
+_TRAITS = {**dict.fromkeys(("eq", "ne"), Trait.COMMUTATIVE), **dict.fromkeys(("lt", "le", "gt", "ge"), Trait.ORDERS)}
 
 for _name, _sign, _impl in (
     ("eq", "==", "equal"), ("ne", "!=", "not_equal"), ("lt", "<", "less"), ("le", "<=", "less_equal"),

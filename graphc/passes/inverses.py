@@ -21,7 +21,7 @@ from typing import Any, final
 
 from graphc.facts.bands import extent
 from graphc.facts.known import DEFINITE, Facts
-from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.matrices import transposes
 from graphc.normal.gate import adds_up
 from graphc.ops import OPS
@@ -101,8 +101,7 @@ class _Writer:
                     new[id] = found.id
                     if id in self._needed:
                         self._needed.add(found.id)
-        result = rename(graph.result, {id: new.get(id, id) for id in graph.outputs})
-        return graph.replace(builder.nodes, result)
+        return graph.rewired(builder.nodes, new)
 
     def _is_narrow(self, node: Node, rows: tuple[Any, ...]) -> bool:
         """Whether all that is computed of a solution, or an inverse, leads to products of few columns."""

@@ -15,6 +15,7 @@ from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.interpret import run_kernel
+from graphc.passes.replacing import replaced
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.rule import held_number
 
@@ -34,26 +35,24 @@ def fold_numbers(graph: Graph) -> Graph:
         return graph
     builder = Builder.beside(graph.nodes)
     known: dict[int, _Number] = {}
-    new: dict[int, int] = {}
-    for id, node in graph.nodes.items():
-        node = builder.nodes[id] = node.on(tuple([new.get(i, i) for i in node.inputs]))
+
+    def cheaper(node: Node) -> Symbol | None:
         found = _number(node, builder.nodes, known)
         if found is None:
-            continue
-        known[id] = found
-        if found.mask != id:
-            mark = builder.next_id
-            builder.where, builder.scope = node.where, node.scope
-            symbol = _written(builder, found, known[found.mask].value)
-            made = range(mark, builder.next_id)
-            if sum(node_cost(builder.nodes[i], builder.nodes) for i in made) < node_cost(node, builder.nodes):
-                new[id] = symbol.id
-                known[symbol.id] = found
-            else:
-                builder.rollback(mark)
-    if not new:
-        return graph
-    return graph.rewired(builder.nodes, new)
+            return None
+        known[node.id] = found
+        if found.mask == node.id:
+            return None
+        mark = builder.next_id
+        symbol = _written(builder, found, known[found.mask].value)
+        made = range(mark, builder.next_id)
+        if sum(node_cost(builder.nodes[i], builder.nodes) for i in made) < node_cost(node, builder.nodes):
+            known[symbol.id] = found
+            return symbol
+        builder.rollback(mark)
+        return None
+
+    return replaced(graph, builder, cheaper)
 
 
 def _cancels(node: Node) -> bool:

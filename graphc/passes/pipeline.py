@@ -143,10 +143,7 @@ def default_passes(settings: Settings = DEFAULT) -> tuple[tuple[str, Pass], ...]
 def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
     """All passes, in order, each with the licence that it claims."""
     # in this order, for constants that are equal when folded are one
-    once = (
-        ("constant folding", EXACT, folded),
-        ("common subexpressions", EXACT, eliminate_common_subexpressions),
-    )
+    once = (("constant folding", EXACT, folded), ("common subexpressions", EXACT, eliminate_common_subexpressions))
     dead, trim = ("dead code", EXACT, eliminate_dead_code), ("control flow", EXACT, trim_control_flow)
     demand = "demand", REASSOCIATES, narrow
     # before these nothing is computed twice; arrays of zeros but for some elements are for sums of products to see

@@ -6,8 +6,6 @@ such places into zeros, its gradient, is a sum over the repetitions, laid there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from graphc.facts.held import Held
@@ -16,7 +14,7 @@ from graphc.normal.affine import Index, Unsolved, label
 from graphc.normal.emit import emit
 from graphc.normal.form import Factor, Form, tidy
 from graphc.ops import OPS
-from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.replacing import replaced
 
 _INDEX, _PUT = OPS["index"], OPS["index_put"]
 MOST_DIGITS = 3
@@ -33,23 +31,14 @@ def regular_places(graph: Graph) -> Graph:
     if not found:
         return graph
     builder = Builder.beside(graph.nodes)
-    new: dict[int, int] = {}
-    for id, node in graph.nodes.items():
-        builder.where, builder.scope = node.where, node.scope
-        inputs = tuple([new.get(i, i) for i in node.inputs])
-        written = _written(builder, found[id], inputs, node) if id in found else None
-        if written is None:
-            builder.copy(node, inputs)
-        else:
-            new[id] = written.id
-    return eliminate_dead_code(graph.rewired(builder.nodes, new)) if new else graph
+    return replaced(graph, builder, lambda node: _written(builder, found[node.id], node) if node.id in found else None)
 
 
-def _written(builder: Builder, form: Form, inputs: Sequence[int], node: Node) -> Symbol | None:
+def _written(builder: Builder, form: Form, node: Node) -> Symbol | None:
     ((factor,),) = [t.factors for t in form.terms]
     mark = builder.next_id
     try:
-        found = emit(builder, form, {factor.atom: builder.symbol(inputs[factor.atom])}, node.dtype)
+        found = emit(builder, form, {factor.atom: builder.symbol(node.inputs[factor.atom])}, node.dtype)
     except Unsolved:
         found = None
     if found is None or found.aval != node.aval:

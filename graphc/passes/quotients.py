@@ -16,7 +16,7 @@ from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.dtypes import finfo, is_floating
 from graphc.passes.cse import eliminate_common_subexpressions
-from graphc.passes.dce import eliminate_dead_code
+from graphc.passes.replacing import replaced
 from graphc.rewrite.cost import node_cost
 from graphc.rewrite.rule import held_number
 
@@ -61,24 +61,18 @@ def _sweep(graph: Graph) -> Graph:
     if not roots:
         return graph
     builder = Builder.beside(nodes)
-    new: dict[int, int] = {}
-    seen: dict[object, int] = {}  # the first of the products that are equal: (x y) z and (x z) y
-    for id, node in nodes.items():
-        node = node.on(tuple([new.get(i, i) for i in node.inputs])) if new else node
-        builder.nodes[id] = node
-        if id in roots and node.op in TREE:
-            product = _factors(builder.nodes, id)
-            if product is None:
-                continue
-            shorter = _shortened(builder, id, product, uses)
-            first = seen.setdefault((product.number, frozenset(product.powers.items()), product.mixed, node.aval), id)
-            if shorter is not None:
-                new[id] = shorter.id
-            elif first != id:
-                new[id] = new.get(first, first)
-    if not new:
-        return graph
-    return eliminate_dead_code(graph.rewired(builder.nodes, new))
+    seen: dict[object, Symbol] = {}  # the first of the products that are equal: (x y) z and (x z) y
+
+    def instead(node: Node) -> Symbol | None:
+        product = _factors(builder.nodes, node.id) if node.id in roots and node.op in TREE else None
+        if product is None:
+            return None
+        shorter = _shortened(builder, node.id, product, uses)
+        key = product.number, frozenset(product.powers.items()), product.mixed, node.aval
+        first = seen.setdefault(key, shorter or builder.symbol(node.id))
+        return shorter or (first if first.id != node.id else None)
+
+    return replaced(graph, builder, instead)
 
 
 _OVER, _WITH_EXP, _WITH_SIGMOID = 1, 2, 4  # what a tree has: a division, and these factors

@@ -16,7 +16,8 @@ def replaced(graph: Graph, builder: Builder, instead: Callable[[Node], Symbol | 
     new: dict[int, int] = {}
     for id, node in graph.nodes.items():
         builder.where, builder.scope = node.where, node.scope
-        node = node.on(tuple([new.get(i, i) for i in node.inputs]))
+        if new and not new.keys().isdisjoint(node.inputs):
+            node = node.on(tuple([new.get(i, i) for i in node.inputs]))
         builder.nodes[id] = node
         found = instead(node)
         if found is not None:

@@ -13,8 +13,8 @@ from graphc.ir.matrices import transposes
 from graphc.ops import OPS
 from graphc.ops.linalg import split_equation, swap_last
 from graphc.ops.solving import singular_message
-from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.diagonals import Parts, diagonal_matrix, identity
+from graphc.passes.replacing import replaced
 
 FEW = 0.25  # of the rows or columns of an inverse, at most, for which it need not be computed
 _INV, _MATMUL, _EINSUM, _SLICE, _SUM = (OPS[n] for n in ("inv", "matmul", "einsum", "slice", "sum"))
@@ -25,7 +25,7 @@ def solve_systems(graph: Graph) -> Graph:
     """`graph` without inverses that are only multiplied with."""
     if _INV not in graph.ops:
         return graph
-    solved = eliminate_dead_code(_Writer(graph).written())
+    solved = _Writer(graph).written()
     return _Writer(solved, left=True).written() if _INV in solved.ops else solved
 
 
@@ -41,15 +41,7 @@ class _Writer:
         self._parts = Parts(self._builder, self._facts)
 
     def written(self) -> Graph:
-        graph, builder = self._graph, self._builder
-        new: dict[int, int] = {}
-        for id, node in graph.nodes.items():
-            builder.where, builder.scope = node.where, node.scope
-            builder.copy(node, tuple([new.get(i, i) for i in node.inputs]))
-            found = self._written(builder.nodes[id])
-            if found is not None:
-                new[id] = found.id
-        return graph.rewired(builder.nodes, new)
+        return replaced(self._graph, self._builder, self._written)
 
     def _written(self, node: Node) -> Symbol | None:
         """What stands for a node; None: itself."""

@@ -40,8 +40,7 @@ def multilinear(graph: Graph) -> Graph:
     }
     if not found:
         return graph
-    builder = Builder()
-    builder.next_id = max(graph.nodes) + 1
+    builder = Builder.beside(graph.nodes)
     for id, node in graph.nodes.items():
         if id not in found:
             builder.nodes[id] = node

@@ -25,10 +25,7 @@ class Firing(NamedTuple):
 
 
 def rewrite(
-    graph: Graph,
-    rules: RuleIndex,
-    where: Container[int] | None = None,
-    most: int | None = None,
+    graph: Graph, rules: RuleIndex, where: Container[int] | None = None, most: int | None = None
 ) -> tuple[Graph, list[Firing]]:
     """One sweep over `graph` in order, rewriting what matches; only at the nodes `where`, if given, and `most` times.
 

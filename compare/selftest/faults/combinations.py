@@ -9,7 +9,7 @@ from typing import Any
 import eager as torch
 import graphc
 from compare.selftest.fault import Expected, Fault, Trials
-from compare.selftest.planting import attribute
+from compare.selftest.planting import Plant, attribute
 from compare.selftest.trials import numbers, program
 from graphc.passes import pipeline
 from graphc.rewrite import EXACT, REASSOCIATES, Licence
@@ -24,11 +24,8 @@ def _fault(
 ) -> Fault:  # fmt: skip
     """A rule before (`first`) or after those of the tables, with `others`, which are right."""
     rule = R(name, licence, left, right)
-
-    def plant() -> Any:
-        rules = (rule, *others, *pipeline.ALL) if first else (*pipeline.ALL, *others, rule)
-        return attribute(pipeline, "ALL", rules)
-
+    before, after = ((rule, *others), ()) if first else ((), (*others, rule))
+    plant: Plant = lambda: attribute(pipeline, "ALL", (*before, *pipeline.ALL, *after))
     return Fault(f"rule {name}", LAYER, plant, Expected(rule=name), trials)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from compare.selftest.fault import Expected, Fault
-from compare.selftest.planting import attribute, declared, with_rule
+from compare.selftest.planting import Plant, attribute, declared, with_rule
 from compare.selftest.trials import numbers, program, samples
 from eager.engine.language import E
 from graphc.ops import OPS, Op, gradient
@@ -97,21 +96,16 @@ _TABLE: tuple[tuple[str, Mutation, tuple[str, ...]], ...] = (
 
 def _fault(what: str, mutation: Mutation, place: str) -> Fault:
     name, _, argument = place.partition(".")
-
-    def plant() -> AbstractContextManager[None]:
-        op = OPS[name]
-        return declared(op, vjp=with_rule(op, argument, mutation(op, argument)))
-
+    op = OPS[name]
+    plant: Plant = lambda: declared(op, vjp=with_rule(op, argument, mutation(op, argument)))
     expected = Expected(name, "gradient rule")
     return Fault(f"gradient of {place}: {what}", LAYER, plant, expected, samples(name), name)
 
 
 def _unconjugated(name: str) -> Fault:
-    def plant() -> AbstractContextManager[None]:
-        op = OPS[name]
-        return declared(op, vjp=MappingProxyType({argument: conjugated(op, argument) for argument in op.vjp}))
-
-    trials = program(getattr(E, name), *(_complex(3) for _ in OPS[name].args))
+    op = OPS[name]
+    plant: Plant = lambda: declared(op, vjp=MappingProxyType({arg: conjugated(op, arg) for arg in op.vjp}))
+    trials = program(getattr(E, name), *(_complex(3) for _ in op.args))
     return Fault(f"gradient of {name}: not conjugated", LAYER, plant, Expected(name, "gradient rule"), trials, name)
 
 

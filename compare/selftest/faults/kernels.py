@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from compare.selftest import mutants
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.mutants import Mutant, ignoring, instead
-from compare.selftest.planting import declared
+from compare.selftest.planting import Plant, declared
 from compare.selftest.trials import in_turn, numbers, program, samples
 from eager.engine.language import E
 from graphc.ops import OPS
@@ -20,9 +19,7 @@ LAYER = "kernels"
 
 
 def _fault(what: str, mutant: Mutant, name: str, *more: Trials) -> Fault:
-    def plant() -> AbstractContextManager[None]:
-        return declared(OPS[name], kernel=mutant(np, OPS[name], OPS[name].kernel))
-
+    plant: Plant = lambda: declared(OPS[name], kernel=mutant(np, OPS[name], OPS[name].kernel))
     return Fault(f"kernel of {name}: {what}", LAYER, plant, Expected(name), in_turn(samples(name), *more), name)
 
 

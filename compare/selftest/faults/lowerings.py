@@ -11,7 +11,7 @@ import numpy as np
 from compare.selftest import mutants
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.mutants import Mutant, ignoring, instead
-from compare.selftest.planting import attribute, entry
+from compare.selftest.planting import Plant, attribute, entry
 from compare.selftest.trials import in_turn, numbers, program, samples, session
 from eager.core.tensor import Tensor
 from eager.engine.language import E
@@ -28,10 +28,8 @@ LAYER = "lowerings"
 
 
 def _fault(what: str, mutant: Mutant, name: str, *more: Trials) -> Fault:
-    def plant() -> AbstractContextManager[None]:
-        op = OPS[name]
-        return entry(OVERRIDES, name, mutant(jax.numpy, op, jax_kernel(op)[1]))
-
+    op = OPS[name]
+    plant: Plant = lambda: entry(OVERRIDES, name, mutant(jax.numpy, op, jax_kernel(op)[1]))
     expected = Expected(name, "lowering")
     return Fault(f"lowering of {name}: {what}", LAYER, plant, expected, in_turn(samples(name), *more), name)
 

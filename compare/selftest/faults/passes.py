@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 import eager as torch
 import graphc
 from compare.selftest.fault import Expected, Fault, Trials
-from compare.selftest.planting import attribute
+from compare.selftest.planting import Plant, attribute
 from compare.selftest.trials import numbers, program
 from graphc.ir import INPUT, Graph, Node, rename
 from graphc.ops import OPS, Literal
@@ -36,10 +35,7 @@ _FUNCTIONS = {
 
 
 def _fault(what: str, name: str, wrong: Callable[[Pass], Pass], trials: Trials) -> Fault:
-    def plant() -> AbstractContextManager[None]:
-        function = _FUNCTIONS[name]
-        return attribute(pipeline, function, wrong(getattr(pipeline, function)))
-
+    plant: Plant = lambda: attribute(pipeline, _FUNCTIONS[name], wrong(getattr(pipeline, _FUNCTIONS[name])))
     return Fault(f"pass '{name}': {what}", LAYER, plant, Expected(pass_name=name), trials)
 
 

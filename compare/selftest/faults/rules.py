@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 import eager as torch
 from compare.selftest.fault import Expected, Fault, Trials
-from compare.selftest.planting import attribute
+from compare.selftest.planting import Plant, attribute
 from compare.selftest.trials import numbers, program
 from graphc.ops.dtypes import INT64
 from graphc.passes import pipeline
@@ -22,9 +21,7 @@ LAYER = "rewrite rules"
 
 
 def _fault(rule: R, trials: Trials) -> Fault:
-    def plant() -> AbstractContextManager[None]:
-        return attribute(pipeline, "ALL", (rule, *(r for r in pipeline.ALL if r.name != rule.name)))
-
+    plant: Plant = lambda: attribute(pipeline, "ALL", (rule, *(r for r in pipeline.ALL if r.name != rule.name)))
     return Fault(f"rule {rule.name}", LAYER, plant, Expected(rule=rule.name), trials)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -29,10 +28,7 @@ def _changed(name: str, change: Any) -> Plant:
     def wrap(sound: Any) -> Any:
         return lambda node, nodes: change(sound(node, nodes)) if node.op.name == name else sound(node, nodes)
 
-    def plant() -> AbstractContextManager[None]:
-        return attribute(by_parts, "correspondence", wrap(by_parts.correspondence))
-
-    return plant
+    return lambda: attribute(by_parts, "correspondence", wrap(by_parts.correspondence))
 
 
 def _declared(name: str, **fields: Any) -> Plant:

@@ -10,7 +10,7 @@ import numpy as np
 from compare.selftest import mutants
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.mutants import Mutant, ignoring, instead, operands, result
-from compare.selftest.planting import declared, entry, together, with_rule
+from compare.selftest.planting import Plant, declared, entry, together, with_rule
 from compare.selftest.trials import call, extremes, in_turn, numbers, program, samples
 from eager.engine.language import E
 from graphc.lowering.loading import jax
@@ -31,11 +31,8 @@ def _tried(name: str, given: tuple[Any, ...], params: dict[str, Any]) -> Trials:
 
 def shared_kernel(what: str, mutant: Mutant, name: str, *given: Any, layer: str = LAYER, **params: Any) -> Fault:
     """The same wrong kernel for NumPy and for XLA. given: trials, or the operands of a call with `params`."""
-
-    def plant() -> AbstractContextManager[None]:
-        op = OPS[name]
-        return both(name, mutant(np, op, op.kernel), mutant(jax.numpy, op, jax_kernel(op)[1]))
-
+    op = OPS[name]
+    plant: Plant = lambda: both(name, mutant(np, op, op.kernel), mutant(jax.numpy, op, jax_kernel(op)[1]))
     tried = _tried(name, given, params)
     return Fault(f"kernels of {name}: {what}", layer, plant, Expected(name, "kernel"), tried, name)
 
@@ -47,13 +44,8 @@ def both(name: str, kernel: Any, lowered: Any) -> AbstractContextManager[None]:
 def shared_rule(what: str, rule: Any, place: str, *given: Any, layer: str = LAYER, **params: Any) -> Fault:
     """Another gradient rule, which asks for what its parameters are called. `given` as of `shared_kernel`."""
     name, _, argument = place.partition(".")
-
-    def plant() -> AbstractContextManager[None]:
-        code = rule.__code__
-        return declared(
-            OPS[name], vjp=with_rule(OPS[name], argument, Vjp(rule, code.co_varnames[1 : code.co_argcount]))
-        )
-
+    wrong = Vjp(rule, rule.__code__.co_varnames[1 : rule.__code__.co_argcount])
+    plant: Plant = lambda: declared(OPS[name], vjp=with_rule(OPS[name], argument, wrong))
     tried = _tried(name, given, params)
     return Fault(f"rule of {place}: {what}", layer, plant, Expected(name, "gradient rule"), tried, name)
 

@@ -62,10 +62,7 @@ class Judged:
     """A condition made of its parts."""
 
     def __init__(
-        self,
-        words: Sequence[Word] | None,
-        quick: Callable[[Callable[[Any], str]], str],
-        same: Callable[[], bool],
+        self, words: Sequence[Word] | None, quick: Callable[[Callable[[Any], str]], str], same: Callable[[], bool]
     ):
         self.words = words
         self._quick, self._same = quick, same
