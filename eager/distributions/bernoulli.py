@@ -13,7 +13,7 @@ from eager.distributions.logits import LogitsOrProbs, enumerated
 from eager.distributions.utils import broadcast_all
 from eager.functional.elementwise import logit
 from eager.functional.gathering import where
-from eager.functional.grids import arange
+from eager.functional.lines import arange
 from eager.nn.functions.loss import binary_cross_entropy_with_logits
 from eager.rng.functions import bernoulli
 

@@ -9,7 +9,7 @@ from eager.core.tensor import Tensor
 from eager.distributions import constraints
 from eager.distributions.distribution import Distribution
 from eager.distributions.logits import LogitsOrProbs, enumerated
-from eager.functional.grids import arange
+from eager.functional.lines import arange
 from eager.rng.rejection import binomial
 
 __all__ = ["Binomial"]

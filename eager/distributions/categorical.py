@@ -12,7 +12,7 @@ from eager.distributions import constraints
 from eager.distributions.distribution import Distribution
 from eager.distributions.logits import LogitsOrProbs, either, enumerated
 from eager.functional.creation import full
-from eager.functional.grids import arange
+from eager.functional.lines import arange
 from eager.functional.shapes import broadcast_tensors
 from eager.rng.functions import multinomial
 

@@ -15,8 +15,8 @@ from eager.distributions.distribution import Distribution
 from eager.distributions.utils import broadcast_all, standard_normal
 from eager.functional.elementwise import mvlgamma
 from eager.functional.gathering import where
-from eager.functional.grids import arange
 from eager.functional.joining import cat
+from eager.functional.lines import arange
 
 __all__ = ["LKJCholesky"]
 

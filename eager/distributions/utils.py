@@ -11,7 +11,7 @@ from eager.core.grad_mode import enable_grad
 from eager.core.limits import finfo
 from eager.core.tensor import Tensor
 from eager.functional.creation import scalar_tensor
-from eager.functional.grids import arange
+from eager.functional.lines import arange
 from eager.functional.reductions import softmax
 from eager.functional.shapes import broadcast_tensors
 from eager.rng.functions import randn

@@ -20,7 +20,8 @@ from eager.distributions.utils import NUMBER, lazy_property, standard_normal
 from eager.functional.creation import eye, full
 from eager.functional.elementwise import mvlgamma
 from eager.functional.gathering import where
-from eager.functional.grids import arange, tril_indices
+from eager.functional.grids import tril_indices
+from eager.functional.lines import arange
 from eager.functional.shapes import common_shape
 from eager.linalg import slogdet
 from eager.linalg.named import cholesky_solve

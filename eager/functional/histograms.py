@@ -18,7 +18,7 @@ from eager.functional.arithmetic import clamp_max
 from eager.functional.counted import largest, number, unknown
 from eager.functional.counting import underivable_all
 from eager.functional.gathering import numel
-from eager.functional.grids import linspace
+from eager.functional.lines import linspace
 from eager.functional.outputs import with_out
 from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64, is_floating
 from graphc.ops.rules import c_name, torch_name

@@ -9,8 +9,8 @@ import numpy as np
 from eager.core.interpreter import on_arrays
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from eager.functional.grids import arange
 from eager.functional.joining import stack
+from eager.functional.lines import arange
 from eager.functional.reductions import argmax, cumsum
 from eager.functional.reductions import sum as total
 from eager.rng.generator import Generator

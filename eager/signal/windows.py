@@ -14,7 +14,7 @@ from eager.core.devices import CPU, check_device
 from eager.core.tensor import Tensor
 from eager.engine.crossing import transferred
 from eager.engine.language import E
-from eager.functional.grids import linspace
+from eager.functional.lines import linspace
 from eager.functional.naming import called
 from graphc.ops.dtypes import FLOAT32, FLOAT64, default_float
 

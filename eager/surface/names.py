@@ -59,8 +59,8 @@ FUNCTIONS = {
     "functional.einsums": "einsum",
     "functional.gathering": "fill where",
     "functional.casts": "is_tensor promote_types result_type can_cast set_default_dtype get_default_dtype",
-    "functional.grids": "block_diag cartesian_prod combinations meshgrid tril_indices triu_indices vander arange "
-    "linspace logspace range",
+    "functional.grids": "block_diag cartesian_prod combinations meshgrid tril_indices triu_indices vander",
+    "functional.lines": "arange linspace logspace range",
     "functional.complexes": "complex imag polar real view_as_complex view_as_real",
     "functional.counting": "bucketize searchsorted",
     "surface.foreach": "_foreach_abs _foreach_abs_ _foreach_acos _foreach_acos_ _foreach_add _foreach_add_ "

@@ -20,8 +20,8 @@ from eager.distributed.device_mesh import DeviceMesh
 from eager.distributed.tensor import Shard, marks
 from eager.engine.language import E
 from eager.func import functional_call, vmap
-from eager.functional.grids import arange
 from eager.functional.joining import cat, roll, stack
+from eager.functional.lines import arange
 from eager.nn import Module
 from eager.nn.modules.batchnorm import _BatchNorm
 

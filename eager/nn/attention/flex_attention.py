@@ -13,7 +13,7 @@ from eager.engine.language import E
 from eager.func.mapping import vmap
 from eager.functional.creation import ones, zeros
 from eager.functional.gathering import where
-from eager.functional.grids import arange
+from eager.functional.lines import arange
 from eager.functional.slices import repeat_interleave
 from eager.nn.functions.padding import pad
 
