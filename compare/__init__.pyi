@@ -17,7 +17,7 @@ from compare.declared.declarations import check_mode as check_mode, check_op as 
 from compare.fuzzing.campaign import FuzzReport as FuzzReport, fuzz as fuzz
 from compare.judging.tolerance import Verdict as Verdict
 from compare.minimizing import minimize as minimize
-from compare.minimizing.errors import MinimizeError as MinimizeError
 from compare.minimizing.search import Minimized as Minimized
+from compare.minimizing.statements import MinimizeError as MinimizeError
 from compare.modes import register_mode as register_mode
 from compare.reporting.html_report import HtmlReport as HtmlReport, report as report
