@@ -18,6 +18,7 @@ from compare.locating.culprit import Culprit, blame, first_line
 from compare.locating.executed import Step, executed
 from compare.locating.passes import ill_typed, in_passes
 from graphc.ir import Graph
+from graphc.ir.structure import ITEM
 from graphc.lowering import Executable, HostExecutable, unsuitable
 from graphc.ops.aval import aval_of, results_of, type_of, types_text
 from graphc.ops.dtypes import is_inexact
@@ -82,7 +83,7 @@ def _losing_signs(graph: Graph, values: Mapping[int, np.ndarray], programs: dict
     arrays = [values[i] for i in graph.inputs]
     for node in graph.operations():
         value = values[node.id]
-        if node.op.several or not is_inexact(node.dtype) or not (value == 0).any():
+        if node.op.several or node.op is ITEM or not is_inexact(node.dtype) or not (value == 0).any():
             continue
         operands = [values[i] for i in node.inputs]
         found = lowered_result(node, operands, programs)

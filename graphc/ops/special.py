@@ -25,7 +25,7 @@ from graphc.ops.rules import (
     pointwise_wide,
     same,
 )
-from graphc.ops.samples import Sample
+from graphc.ops.samples import Ints, Sample
 from graphc.ops.spec import Kink, Rule, Trait, op
 
 
@@ -101,14 +101,15 @@ def _exponent_dtype(op: Any, avals: list[Aval], params: Any) -> Aval:
 
 
 _FREXP = accepting("f", "torch.frexp() only supports floating-point dtypes", RuntimeError)
-frexp_mantissa = op("frexp_mantissa", "input", impl=lambda xp, x: xp.frexp(x)[0], rule=same._replace(accepts=_FREXP),
-                    domain=(1.1, 1.9),
-                    samples=(Sample((3, 4)), Sample(())), label="Frexp", rounding=EXACT,
-                    ref=lambda x: np.vectorize(lambda v: math.frexp(v)[0], otypes=[float])(x),
-                    vjp=dict(input=lambda F, g, input, input_dtype: g / F.exp2(F.cast(
-                        F.frexp_exponent(input), dtype=input_dtype))))  # fmt: skip
+_EXPONENTS = Ints((3, 4), 2, 1)  # of numbers between 1 and 2
+frexp_mantissa = op("frexp_mantissa", "input exponent", impl=lambda xp, x, e: xp.frexp(x)[0],
+                    rule=same, domain=(1.1, 1.9),
+                    samples=(Sample((3, 4), _EXPONENTS), Sample((), _EXPONENTS._replace(shape=()))), label="Frexp",
+                    rounding=EXACT, ref=lambda x, e: np.vectorize(lambda v: math.frexp(v)[0], otypes=[float])(x),
+                    vjp=dict(input=lambda F, g, exponent, input_dtype: g / F.exp2(F.cast(
+                        exponent, dtype=input_dtype))))  # fmt: skip
 frexp_exponent = op("frexp_exponent", "input", impl=lambda xp, x: xp.frexp(x)[1].astype(np.int32),
-                    rule=Rule(_exponent_dtype), samples=(Sample((3, 4)), Sample(())),
+                    rule=Rule(_exponent_dtype, accepts=_FREXP), samples=(Sample((3, 4)), Sample(())),
                     ref=lambda x: np.vectorize(lambda v: math.frexp(v)[1], otypes=[np.int32])(x))  # fmt: skip
 
 gcd, lcm = (

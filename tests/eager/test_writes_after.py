@@ -24,7 +24,7 @@ _OF_LINALG = (
 ).split()
 _OF_TORCH = (
     "exp tanh sigmoid reciprocal sinc erf lgamma i0 trace std var var_mean aminmax nansum cumsum sort sum prod norm "
-    "square sin cos abs asinh atan expm1 frac"
+    "square sin cos abs asinh atan expm1 frac frexp"
 ).split()
 FUNCTIONS: dict[str, Function] = {
     **{name: lambda t, x, name=name: getattr(t.nn.functional, name)(x) for name in _OF_FUNCTIONAL},
