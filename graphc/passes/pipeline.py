@@ -30,6 +30,7 @@ from graphc.passes.maps import batch_rows
 from graphc.passes.monomials import collect_terms
 from graphc.passes.numbers import fold_numbers
 from graphc.passes.opaque import without_rules
+from graphc.passes.pairs import triangles_of_pairs
 from graphc.passes.picks import pick_first
 from graphc.passes.places import regular_places
 from graphc.passes.quotients import cancel_quotients
@@ -172,6 +173,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("inverses", REASSOCIATES, expand_inverses),
         ("places", REASSOCIATES, regular_places),
         *once,
+        ("pairs", REASSOCIATES, triangles_of_pairs),
         ("channels", REASSOCIATES, join_channels),
         ("slices", REASSOCIATES, batch_slices),
         ("pads", REASSOCIATES, join_pads),

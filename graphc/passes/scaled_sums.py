@@ -102,7 +102,7 @@ def _is_centred(scaled: _Scaled, nodes: Mapping[int, Node], facts: Facts) -> boo
     if len(scaled.summed) > 1 or (nodes[id].op is not _SUB and nodes[id].op is not _ADD):
         return False
     ahead = len(scaled.shape) - nodes[id].aval.ndim  # dims of what is added up that this has not
-    return vanishes(facts.form(id), tuple([axis - ahead for axis in scaled.axes if axis >= ahead]))
+    return vanishes(id, tuple([axis - ahead for axis in scaled.axes if axis >= ahead]), nodes, facts)
 
 
 def _written(graph: Graph, chosen: Mapping[int, _Scaled]) -> Graph:

@@ -9,17 +9,19 @@ as in distance covariances and other products of arrays without the means of the
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import final
 
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol
-from graphc.normal.form import Form, tidy
+from graphc.normal.form import tidy
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.replacing import replaced
 
 _SUM, _MEAN, _MUL, _ADD, _SUB, _SPREAD = (OPS[name] for name in ("sum", "mean", "mul", "add", "sub", "broadcast_to"))
+ADDED = 24  # nodes of a sum that are looked at
 SMALLEST = 4  # bytes of an element: sums of shorter ones may overflow in another order
 
 
@@ -32,14 +34,31 @@ def join_sums(graph: Graph) -> Graph:
     return eliminate_common_subexpressions(replaced(graph, builder, _Sums(graph, sums, builder).instead))
 
 
-def vanishes(form: Form | None, axes: tuple[int, ...]) -> bool:
+def vanishes(id: int, axes: tuple[int, ...], nodes: Mapping[int, Node], facts: Facts) -> bool:
     """Whether what an array adds up to along these axes is 0, whatever its atoms are: x - mean(x), but for rounding."""
+    form = facts.form(id) if _takes_sums(id, nodes) else None
     totals: dict[object, object] = {}
     for t in () if form is None else form.terms:
         left = tidy(t.coefficient, t.factors, [p for k, p in enumerate(t.places) if k not in axes], t.sizes)
         if left is not None:
             totals[left[1:]] = totals.get(left[1:], 0) + left.coefficient
     return bool(totals) and not any(totals.values())
+
+
+def _takes_sums(id: int, nodes: Mapping[int, Node]) -> bool:
+    """Whether a sum has a sum or a mean among what it adds up, spread: of others no form is asked."""
+    shape, stack = nodes[id].shape, [id]
+    for _ in range(ADDED):
+        node = nodes[stack.pop()] if stack else None
+        if node is None or (node.op in (_SUM, _MEAN) and node.id != id):
+            return node is not None
+        if (node.op is _ADD or node.op is _SUB) and node.shape == shape:
+            stack += node.inputs
+        elif node.shape != shape and (node.op.view or node.op.pointwise):
+            stack += [i for i in node.inputs if nodes[i].size == node.size]
+        elif node.op is _SPREAD:
+            stack += node.inputs
+    return False
 
 
 def _adds_up(node: Node) -> bool:
@@ -90,7 +109,7 @@ class _Sums:
         for centred, other in (product.inputs, product.inputs[::-1]):
             if any(nodes[k].op not in (_ADD, _SUB) or nodes[k].shape != product.shape for k in (centred, other)):
                 continue
-            axes = [k for k in node.params["axis"] if vanishes(self._facts.form(centred), (k,))]
+            axes = [k for k in node.params["axis"] if vanishes(centred, (k,), nodes, self._facts)]
             left = self._stripped(other, axes) if axes else other
             if left != other:
                 given = [builder.symbol(k if k == centred else left) for k in product.inputs]

@@ -16,7 +16,7 @@ from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.normal.affine import Index
 from graphc.normal.form import Form, Number
-from graphc.ops import OPS
+from graphc.ops import OPS, Op
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.replacing import replaced
 
@@ -52,11 +52,9 @@ def join_windows(graph: Graph) -> Graph:
         return graph
     users = graph.users()
     inner = {id for id, node in graph.nodes.items() if _adds(node)}
-    roots = {id for id in inner if inner.isdisjoint(users.get(id, ()))}
-    scaled = set(inner)
-    for id, node in graph.nodes.items():
-        if node.op.pointwise and node.op.lifting is not None and not scaled.isdisjoint(node.inputs):
-            scaled.add(id)
+    cuts, lays = _above(graph, _SLICE), _above(graph, _PAD)
+    roots = {id for id in inner & lays if inner.isdisjoint(users.get(id, ()))}
+    scaled = cuts - {id for id, node in graph.nodes.items() if node.op is _SLICE}
     builder = Builder.beside(graph.nodes)
     facts = Facts(builder.nodes)
 
@@ -71,6 +69,16 @@ def join_windows(graph: Graph) -> Graph:
         return (_Summed if summed else _Spread)(windows, builder, node).written()
 
     return replaced(graph, builder, instead)
+
+
+def _above(graph: Graph, op: Op) -> set[int]:
+    """The nodes of an op, and what is computed of them element by element."""
+    found: set[int] = set()
+    for id, node in graph.nodes.items():
+        passes = (node.op.pointwise and node.op.lifting is not None) or node.op.view
+        if node.op is op or (passes and not found.isdisjoint(node.inputs)):
+            found.add(id)
+    return found
 
 
 def _adds(node: Node) -> bool:
