@@ -263,13 +263,21 @@ class _Writer:
         else:
             first, last, axis = self.graph.nodes[low], self.graph.nodes[high], follows.axis
             source = self.symbol(first.inputs[0])
-            region = {**first.params, "stop": last.params["stop"]}
-            if any(region["start"]) or region["stop"] != source.shape:
-                source = F.slice(source, **region)
-            shape = (*first.shape[:axis], len(column), *first.shape[axis:])
+            start, stop = list(first.params["start"]), list(last.params["stop"])
+            low, size, count = start[axis], source.shape[axis], len(column)
+            width = first.shape[axis]
+            # most of an array is turned as a whole, once for all loops that read it; then its rows lie in a row
+            most = axis > 0 and size % width == low % width == 0 and 2 * count * width >= size
+            if most:
+                start[axis], stop[axis], count = 0, size, size // width
+            if any(start) or tuple(stop) != source.shape:
+                source = F.slice(source, start=tuple(start), stop=tuple(stop), step=first.params["step"])
+            shape = (*first.shape[:axis], count, *first.shape[axis:])
             whole = F.reshape(source, shape=shape)
             if axis:
                 whole = F.permute(whole, dims=(axis, *range(axis), *range(axis + 1, len(shape))))
+            if most:
+                whole = part(whole, 0, low // width, low // width + len(column))
         return whole if follows.ahead else flipped(whole)
 
     def _seen(self, id: int) -> tuple[int, list[int]]:

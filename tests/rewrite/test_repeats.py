@@ -359,3 +359,19 @@ def test_an_index_out_of_range_in_a_step_names_the_line():
     with pytest.raises(IndexError) as compiled:
         fast(bad)
     assert str(compiled.value).startswith(str(eager.value))
+
+
+@pytest.mark.usefixtures("every_loop")
+def test_loops_that_read_parts_of_an_array_turn_it_once():
+    def f(x):
+        h = x[:, 0]
+        for t in range(1, 12):
+            h = torch.sin(h * x[:, t])
+        return h.sum()
+
+    after = graphc.optimize(graphc.gradients(graphc.trace(f, torch.rand(3, 12, 5))))
+    assert len(scans(after)) == 2
+    (x,) = after.inputs
+    of_all = [n for n in after.nodes.values() if n.op.name == "reshape" and n.inputs[0] == x and n.size == 180]
+    turned = [n for n in after.nodes.values() if n.op.name == "permute" and n.inputs[0] in {m.id for m in of_all}]
+    assert len(turned) == 1
