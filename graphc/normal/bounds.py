@@ -20,6 +20,7 @@ class Bounds(NamedTuple):
     attempt  units of one choice of atoms, beside `PER_NODE` for each node of the region, and `of_run`
     of_run   units for each scalar operation that a graph or a region costs: a program that runs for a second may be
              searched for some tenths of one
+    longer   how often the units that the cheapest choice so far has taken, another may take
     region   units of all choices for a region, beside `per_operation` for each scalar operation that it costs: where
              there is little to be saved, little is looked for
     unlikely  units of a region of which the gate expects nothing
@@ -31,6 +32,7 @@ class Bounds(NamedTuple):
     tries: int = 12
     work: int = 160_000
     attempt: int = 100_000
+    longer: float = 8.0
     region: int = 60_000
     per_operation: float = 2.0
     unlikely: int = 15_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, final
 
@@ -54,16 +55,17 @@ class Trial:
         end = memory.left - (work if likely else min(work, bounds.unlikely))
         most = self._most(region)
         found: tuple[float, Choice] | None = None
+        worked = math.inf  # units, that the cheapest has taken
         prices: dict[Choice, float | None] = {}
 
         def attempt(atoms: frozenset[int], hopes: bool = True) -> None:
-            nonlocal found
-            choice = Choice(atoms, hopes)
-            if choice in prices or memory.left < max(end, 0):
+            nonlocal found, worked
+            choice, left = Choice(atoms, hopes), memory.left
+            if choice in prices or left < max(end, 0):
                 return
-            price = prices[choice] = self.cost(region, choice, min(most, memory.left - end))
+            price = prices[choice] = self.cost(region, choice, min(most, left - end, bounds.longer * worked))
             if price is not None and (found is None or price < found[0]):
-                found = price, choice
+                found, worked = (price, choice), left - memory.left
 
         factors = frozenset([id for id in shared if not self._is_added_only(id)])
         first = self._first(region, sums)
