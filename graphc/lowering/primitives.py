@@ -8,7 +8,9 @@ dtypes than its row says, is called as before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from graphc.ir.graph import Node
 from graphc.ops.aval import Aval
@@ -103,6 +105,19 @@ def _reduction(lax_name: str, kinds: str) -> Writer:
 _sum = _reduction("reduce_sum", "fc")
 
 
+LIBRARY = 4096  # elements, from which on XLA gives a reduction on a CPU to YNNPACK, whose extremes pass over nan
+
+
+def keeps_nan(shape: Sequence[Any], dtype: Any) -> bool:
+    """Whether XLA's extremes of such arrays are nan if any element is."""
+    return kind(dtype) != "f" or (all(type(n) is int for n in shape) and math.prod(shape) < LIBRARY)
+
+
+def _extreme(lax_name: str) -> Writer:
+    write = _reduction(lax_name, "f")
+    return lambda node, names, avals: write(node, names, avals) if keeps_nan(avals[0].shape, avals[0].dtype) else None
+
+
 def _mean(node: Node, names: Sequence[str], avals: Sequence[Aval]) -> str | None:
     total = _sum(node, names, avals)
     count = avals[0].size // max(node.aval.size, 1)
@@ -117,8 +132,8 @@ WRITERS: Mapping[str, Writer] = {
         for kinds, names in _ELEMENTWISE.items()
         for name in names.split()
     },
-    "amax": _reduction("reduce_max", "f"),
-    "amin": _reduction("reduce_min", "f"),
+    "amax": _extreme("reduce_max"),
+    "amin": _extreme("reduce_min"),
     "any": _reduction("reduce_or", "b"),
     "all": _reduction("reduce_and", "b"),
     "broadcast_to": _broadcast_to,

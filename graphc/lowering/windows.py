@@ -6,6 +6,7 @@ Images have their channels last, as in `graphc.lowering.taps`.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from jax import lax
 
 from graphc.lowering.convolutions import by_pixels, conv, conv_input, conv_weight, copied
 from graphc.lowering.scattering import even
+from graphc.lowering.sorting import reduced
 from graphc.lowering.taps import Borders, Sizes, around, cuts, last
 from graphc.lowering.zeros import unsigned
 from graphc.ops.maxima import lowest
@@ -37,7 +39,7 @@ def _taps(x: Any, outside: Any, kernel: Sizes, stride: Sizes, padding: Borders, 
 
 
 # of two arrays, over axes, and as XLA's own loop takes it, which is four times slower for few taps
-_MAX, _SUM = (jnp.maximum, jnp.max, lax.max), (jnp.add, jnp.sum, lax.add)
+_MAX, _SUM = (jnp.maximum, reduced, lax.max), (jnp.add, jnp.sum, lax.add)
 
 
 def _reduced(
@@ -48,9 +50,13 @@ def _reduced(
     pair, over, reducer = ways
     if math.prod(kernel) <= TAPS or set(dilation) != {1}:
         return functools.reduce(pair, _taps(x, start, kernel, stride, padding, dilation))
-    if _tiles(x.shape, kernel, stride, padding, dilation):
-        split = (part for n, k in zip(x.shape[1:-1], kernel, strict=True) for part in (n // k, k))
-        return over(x.reshape(x.shape[0], *split, x.shape[-1]), axis=tuple(range(2, 2 + 2 * len(kernel), 2)))
+    along = [*zip(x.shape[1:-1], kernel, stride, strict=True)]
+    known = all(type(n) is int for n, _, _ in along) and not any(map(any, padding))
+    if known and all(k == s or n < k + s for n, k, s in along):  # next to each other, or one
+        counts = [(n - k) // s + 1 for n, k, s in along]
+        read = x[:, *[slice(0, count * k) for count, k in zip(counts, kernel, strict=True)]]
+        split = itertools.chain(*zip(counts, kernel, strict=True))
+        return over(read.reshape(x.shape[0], *split, x.shape[-1]), axis=tuple(range(2, 2 + 2 * len(kernel), 2)))
     first = np.array(start, x.dtype)
     return lax.reduce_window(x, first, reducer, (1, *kernel, 1), (1, *stride, 1), around(padding))
 

@@ -109,7 +109,9 @@ def _eig_shape(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> tuple[Av
     return Aval(x.shape[:-1], dtype), Aval(x.shape, dtype)
 
 
-def _eigh(xp, x, upper):
+@functools.partial(of_known, finite=True)
+def _eigh(x, upper):
+    xp = x.__array_namespace__()
     # LAPACK's vectors have other signs or phases where it reads the other triangle
     return tuple(xp.linalg.eigh(half_sum(xp, x), UPLO="U" if upper else "L"))
 
@@ -156,8 +158,9 @@ def _ref_eigh(x, upper):
 
 
 eigh = op(
-    "eigh", "input", results="values vectors", params={"upper": False}, impl=_eigh,
-    numpy=small_alone("numpy")(functools.partial(_eigh, np)), check=converging(lambda params: "eigh"),
+    "eigh", "input", results="values vectors", params={"upper": False},
+    impl=lambda xp, x, upper: _eigh(x, upper), numpy=small_alone("numpy")(_eigh),
+    check=converging(lambda params: "eigh"),
     rule=Rule(_eigh_shape, accepts=FLOATING), label="LinalgEigh",
     claims=lambda params, result: (("orthogonal",),) if result else (), rounding=ROTATED, ref=_ref_eigh,
     samples=(Sample(Definite((3, 3)), upper=False), Sample(Definite((2, 3, 3)), upper=True)),

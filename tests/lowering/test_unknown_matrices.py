@@ -53,3 +53,13 @@ def test_decompositions_of_nan_raise(name: str, size: int):
         with pytest.raises(type(eager.value)) as compiled:
             graphc.compile(REFUSING[name])(x)
         assert str(eager.value) in str(compiled.value)
+
+
+@pytest.mark.parametrize("name", ["eigh", "svd"])
+def test_decompositions_of_infinities_are_nan(name: str):
+    """LAPACK fails on some of them, and not on others."""
+    x = with_one(np.inf, 3)
+    x[1] = np.inf
+    for found, expected in zip(graphc.compile(REFUSING[name])(x), REFUSING[name](x), strict=True):
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+        assert np.isnan(found[1]).all() and np.isfinite(found[::2]).all()

@@ -1,0 +1,53 @@
+"""Reductions that XLA gives to a library: of so many elements none is passed over, nan least of all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import eager as torch
+import graphc
+from eager.nn import functional as F
+from graphc.lowering.primitives import LIBRARY
+from graphc.ops import OPS, parts
+
+SIDE = 70
+assert SIDE**2 > LIBRARY
+
+
+def with_nan(dtype: torch.dtype) -> torch.Tensor:
+    x = torch.from_numpy(np.random.default_rng(0).uniform(0.5, 1.5, (SIDE, SIDE))).to(dtype)
+    x[3, 4], x[5, 6] = float("nan"), float("inf")
+    return x
+
+
+def agree(f, *arguments):
+    for found, expected in zip(graphc.compile(f)(*arguments), f(*arguments), strict=True):
+        np.testing.assert_allclose(found.double(), expected.double(), rtol=0.02)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
+def test_every_reduction_of_nan_is_that_of_numpy(dtype):
+    names = [op.name for op in OPS.values() if op.parts is parts.REDUCTION]
+    functions = [getattr(torch, name) for name in names if name not in ("argmax", "argmin")]
+    assert {"amax", "amin", "sum"}.issubset(names)
+
+    def f(x):
+        norm = torch.linalg.vector_norm(x.float(), float("inf"))
+        return [g(x, dim=axis) for g in functions for axis in (0, 1)] + [x.max(), x.min(), x.max(1).values, norm]
+
+    agree(f, with_nan(dtype))
+
+
+def test_pools_of_large_windows():
+    def f(x):
+        return [
+            F.max_pool2d(x[None, None], kernel, stride)
+            for kernel, stride in ((SIDE, SIDE), (SIDE, 1), (65, 65), (35, 35), (12, 3))
+        ]
+
+    agree(f, with_nan(torch.float32))
+    agree(
+        lambda x: [F.max_pool1d(x.reshape(1, 1, -1), 4096), F.avg_pool2d(x[None, None], 65, 65)],
+        with_nan(torch.float32),
+    )
