@@ -272,7 +272,7 @@ def _value(node: Node, operands: list[np.ndarray], checked: bool) -> Any:
     """The result of the node; if not `checked`, nan where its kernel fails: on a matrix that is not finite, say."""
     try:
         return run_kernel(node.op, operands, node.params)
-    except (RuntimeError, np.linalg.LinAlgError):
+    except RuntimeError:
         if checked:
             raise
         nothing = [np.full(a.shape, np.nan if is_inexact(a.dtype) else 0, a.dtype) for a in node.results]

@@ -38,7 +38,7 @@ BY_COLUMNS = (
 )  # what LAPACK does
 
 
-def base_of(id: int, nodes: Mapping[int, Node]) -> tuple[int, bool]:
+def _base(id: int, nodes: Mapping[int, Node]) -> tuple[int, bool]:
     """The matrix that a node is as it is, or is the transpose of; and whether it is that."""
     turned = False
     while nodes[id].op.passes or transposes(nodes[id]):
@@ -57,18 +57,18 @@ def matrix_of(node: Node, nodes: Mapping[int, Node]) -> tuple[int, bool] | None:
     """The matrix to factorize for a node, and whether the node is about its transpose; None for other nodes."""
     if node.op not in FACTORED or not _is_large(nodes[node.inputs[0]]):
         return None
-    return base_of(node.inputs[0], nodes)
+    return _base(node.inputs[0], nodes)
 
 
 def promised(node: Node, nodes: Mapping[int, Node]) -> int | None:
     """The matrix to factorize for the check of a node, which is that the matrix is definite; None for other nodes."""
     claims = node.op.claims is not None and node.op.passes and node.op.claims(node.params, 0)
-    return base_of(node.id, nodes)[0] if claims and DEFINITE in claims and _is_large(node) else None
+    return _base(node.id, nodes)[0] if claims and DEFINITE in claims and _is_large(node) else None
 
 
 def known_of(id: int, nodes: Mapping[int, Node]) -> str:
     """What is known of a matrix: that it is "definite", as somebody checks, "symmetric" but for rounding, or ""."""
-    alike = [n for n in nodes.values() if n.op.passes and base_of(n.id, nodes)[0] == id]
+    alike = [n for n in nodes.values() if n.op.passes and _base(n.id, nodes)[0] == id]
     if any(promised(n, nodes) is not None for n in alike):
         return "definite"
     facts = Facts(nodes)

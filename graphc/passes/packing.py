@@ -159,7 +159,7 @@ class _Expressions:
 
         What one parameter has (its moments, the parameter itself) is a family: their new values depend on each other.
         Families are alike if their members have the same colours; of those that are, each colour makes a group. So it
-        does of those of a column of `layers`, in its order: a loop over the layers reads the pack as it lies.
+        does of the families of a column, in its order: a loop over the layers reads the pack as it lies (`columns`).
         """
         arrays = sorted((i for i in self.state if self.nodes[i].shape), key=self.state.__getitem__)
         family = {i: i for i in arrays}

@@ -19,8 +19,6 @@ from graphc.ops.dtypes import is_floating
 from graphc.passes.replacing import replaced
 
 _INDEX, _PUT, _SUM, _MEAN, _SPREAD = (OPS[name] for name in ("index", "index_put", "sum", "mean", "broadcast_to"))
-
-
 MOST = 64  # operations between a matrix and a sum
 
 

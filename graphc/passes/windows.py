@@ -231,11 +231,7 @@ class _Summed(_Sides):
     def _cut(self, x: Symbol, labels: Sequence[int], starts: Mapping[int, int]) -> Symbol:
         start = tuple([starts[k] for k in labels])
         stop = tuple([a + self._windows.sizes[k] for a, k in zip(start, labels, strict=True)])
-        return (
-            x
-            if stop == x.shape and not any(start)
-            else self._F.slice(x, start=start, stop=stop, step=(1,) * len(labels))
-        )
+        return self._part(x, start, stop)
 
 
 @final
