@@ -104,10 +104,13 @@ def _eager_differs(case: Case, graph: Graph, values: Mapping[int, np.ndarray]) -
 
 
 def in_traceback(error: Exception | None) -> Culprit | None:
-    """The user's line that an exception comes from."""
+    """The user's line that an exception comes from; that of a lowered program if JAX refuses it."""
     if error is None:
         return None
     frames = traceback.extract_tb(error.__traceback__)
+    refused = [f for f in frames if f.filename.startswith("<jax program")]
+    if refused:
+        return Culprit("lowering", where=f"{refused[-1].filename}:{refused[-1].lineno}")
     users = [
         f for f in frames if not os.path.abspath(f.filename).startswith(_OURS) and not f.filename.startswith("<gen")
     ]

@@ -69,7 +69,7 @@ class Alike:
 
     def is_worth_it(self) -> bool:
         """Whether products or sums are one instead of many, and what is computed of slices is read of all in the same
-        way: not by one step of a recurrence after the other. Those are for loops."""
+        way, but for a few readers: not by one step of a recurrence after the other. Those are for loops."""
         computed = {id: own.whole for id, own in self.slices.items() if own.whole in self.operands}
         if not (self.sums or self.joins or any(adds_up(self._nodes[id]) for id in computed)):
             return False
@@ -77,12 +77,12 @@ class Alike:
         for terms in self.sums.values():
             added.update(terms)
             added.difference_update(self.summands(terms)[1])
+        lone: Counter[int] = Counter()
         for id, node in self._nodes.items():
             if id not in self.slices and id not in added:
                 read = Counter([computed[i] for i in node.inputs if i in computed and i not in added])
-                if read and min(read.values()) < FEW:
-                    return False
-        return True
+                lone.update([whole for whole, count in read.items() if count < FEW])
+        return max(lone.values(), default=0) < FEW
 
     def summands(self, terms: Sequence[int]) -> tuple[list[Part], list[int]]:
         """The wholes of which a sum has all slices, and how; and the other terms."""

@@ -323,7 +323,7 @@ FAULTS: tuple[Fault, ...] = (
           program(lambda x: (x.sin() * x.cos() + x.exp()) * x.sin(), _long, modes=("numpy",))),
     _guard("any path is the path of the values", lambda: attribute(
         Specialization, "agrees", lambda self, values: True), session(_by_signs)),
-    _state("what is asked of one array is asked of all", lambda: attribute(
-        prechecks, "_implied", lambda graph, wanted, asked: True), calls(
+    Fault("lowering of index: what is asked of one array is asked of all", "lowerings", lambda: attribute(
+        prechecks, "_implied", lambda graph, wanted, asked: True), Expected("index", "run-time check"), calls(
                lambda x, y, at: x[at] + y[at], *((_x(9), _x(4), torch.tensor(at)) for at in ([1, 2], [3, 0], [1, 7])))),
 )  # fmt: skip

@@ -99,12 +99,12 @@ def _from_the_first(sound: Any) -> Any:
 
 
 def _side_by_side(sound: Any) -> Any:
-    """Tensors in a pack all begin where it begins."""
+    """Tensors in a pack begin one element before the end of the tensor before; the last begins where it should."""
 
     def parts(pack: Any, like: Any, equal: bool) -> Any:
         found = sound(pack, like, equal)
-        for part in found[1:]:
-            part.start = max(part.start - 1, 0)
+        for part in found[1:-1]:
+            part.start -= 1
         return found
 
     return parts
