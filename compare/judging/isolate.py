@@ -66,10 +66,10 @@ def lowered_result(
 ) -> Any:
     """The result of the op as its own XLA program, an array or a tuple of several. Raises what lowering or JAX raises.
 
-    known  the programs of nodes, by node and types: one in a loop has many operands
+    known  the programs of ops, by what is computed of which types
     """
     programs = {} if known is None else known
-    key = (id(node), *map(aval_of, operands))
+    key = (node.key(()), *map(aval_of, operands))
     if key not in programs:
         programs[key] = lower(alone(node, operands))
     found = programs[key](*operands)

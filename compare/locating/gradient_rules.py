@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 
 from compare.cases.case import Case
@@ -11,24 +10,17 @@ from compare.judging.references import disputes
 from compare.judging.structured import structured_objections
 from compare.locating.culprit import BACKWARD, KINK, Culprit, blame
 from compare.locating.executed import Step, executed
+from compare.locating.once import once
 from graphc.ops.dtypes import is_inexact
 
 
+@once
 def in_gradient_rules(case: Case) -> Culprit | None:
     """The first op whose gradient rule somebody else contradicts, on the operands it has here.
 
     What control flow runs is looked at before control flow itself: its gradient is made of theirs. If the only
     contradiction is at points without a derivative, the culprit's part is `KINK`.
     """
-    if case not in _known:  # the same for all that is wrong in a case
-        _known[case] = _in_gradient_rules(case)
-    return _known[case]
-
-
-_known: weakref.WeakKeyDictionary[Case, Culprit | None] = weakref.WeakKeyDictionary()
-
-
-def _in_gradient_rules(case: Case) -> Culprit | None:
     kink: Culprit | None = None
     seen: set[int] = set()  # nodes; those of loops run again and again
     for step in _differentiated(case):

@@ -13,6 +13,7 @@ from compare.layouts.sweep import Deviation, Sweep, rows_of, trials_of
 from compare.layouts.ways import count_of
 from compare.locating.culprit import Culprit, blame
 from compare.locating.executed import Step, executed
+from compare.locating.once import once
 from graphc.ops import Op
 
 LENGTHS, STEPS = (1, 5, 8, 33), (-4, -1, 0, 2, 4, 8)
@@ -20,6 +21,7 @@ LARGEST = 4096  # elements of operands that are laid out anew; of more, the firs
 PARTS = {"kernel": "kernel", "eager": "eager form", "out": "out= form"}
 
 
+@once
 def in_layouts(case: Case) -> Culprit | None:
     """The first op that the program runs and that depends on layouts, with operands like those that it has there."""
     if case.program is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from compare.judging.tolerance import Verdict, close
 from compare.locating.capturing import RULE
 from compare.locating.culprit import Culprit, blame, first_line
 from compare.locating.executed import Step, executed
+from compare.locating.once import once
 from compare.locating.passes import ill_typed, in_passes
 from graphc.ir import Graph
 from graphc.ir.structure import ITEM
@@ -26,6 +26,7 @@ from graphc.ops.dtypes import is_inexact
 TO_NUMPY = "lowering to NumPy"
 
 
+@once
 def in_lowering(case: Case) -> Culprit | None:
     """The first node whose XLA value differs from NumPy's on the same operands."""
     if case.program is None:
@@ -35,12 +36,8 @@ def in_lowering(case: Case) -> Culprit | None:
         values = evaluate(graph, case.operands)
     except Exception:  # in a pass, or on NumPy, where XLA gives a value or another error
         return in_passes(case, "")
-    if case not in _known:  # the same for all that is wrong in a case
-        programs: dict[Any, Executable] = {}
-        _known[case] = (
-            ill_typed(case) or first_unfaithful(graph, values, programs) or _losing_signs(graph, values, programs)
-        )
-    return _known[case]
+    programs: dict[Any, Executable] = {}
+    return ill_typed(case) or first_unfaithful(graph, values, programs) or _losing_signs(graph, values, programs)
 
 
 def in_host(case: Case) -> Culprit | None:
@@ -59,9 +56,6 @@ def in_host(case: Case) -> Culprit | None:
         if wrong
         else None
     )
-
-
-_known: weakref.WeakKeyDictionary[Case, Culprit | None] = weakref.WeakKeyDictionary()
 
 
 def first_unfaithful(graph: Graph, values: Mapping[int, np.ndarray], programs: dict[Any, Executable]) -> Culprit | None:

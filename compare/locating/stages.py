@@ -21,6 +21,7 @@ from compare.locating.culprit import Culprit, blame, first_line
 from compare.locating.executed import executed
 from compare.locating.gradient_rules import in_gradient_rules
 from compare.locating.lowerings import first_unfaithful
+from compare.locating.once import once
 from compare.locating.passes import in_passes
 from graphc.ir import Graph
 from graphc.ops.aval import aval_of, results_of, type_of, types_text
@@ -43,12 +44,14 @@ def in_graph(case: Case, label: str, outcome: Outcome) -> Culprit | None:
     found = _first_broken(case) or _eager_differs(case, graph, values)
     if found is None and label.startswith("gradient of "):
         found = in_gradient_rules(case)
-    return found or _wrong_kernel(graph, values)
+    return found or _wrong_kernel(case)
 
 
-def _wrong_kernel(graph: Graph, values: Mapping[int, np.ndarray]) -> Culprit | None:
+@once
+def _wrong_kernel(case: Case) -> Culprit | None:
     """The first node whose kernel XLA and the reference contradict: eager may have a way of its own around it."""
-    found = first_unfaithful(graph, values, {})
+    graph = case.joint.graph
+    found = first_unfaithful(graph, evaluate(graph, case.operands), {})
     return found if found is not None and found.part == "kernel" else None
 
 
