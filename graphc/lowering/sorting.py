@@ -44,9 +44,12 @@ def _place(axis: int, largest: bool, x: Any) -> Any:
         return (jnp.argmax if largest else jnp.argmin)(x, axis, keepdims=True).astype("int64")
     x = lax.optimization_barrier(x)  # or XLA would compute it once for each pass
     extreme = (lax.reduce_max if largest else lax.reduce_min)(x, (axis,))
-    hit = lax.bitwise_or(lax.eq(x, lax.broadcast_in_dim(extreme, x.shape, _others(axis, x.ndim))), lax.ne(x, x))
-    places = lax.select(hit, lax.broadcasted_iota("int32", x.shape, axis), lax.full(x.shape, x.shape[axis], "int32"))
-    return lax.expand_dims(lax.reduce_min(places, (axis,)), [axis]).astype("int64")
+    hit = lax.eq(x, lax.broadcast_in_dim(extreme, x.shape, _others(axis, x.ndim)))
+    count, place = x.shape[axis], lax.broadcasted_iota("int32", x.shape, axis)
+    places = lax.select(hit, place, lax.full(x.shape, count, "int32"))
+    places = lax.select(lax.ne(x, x), place - count, places)  # below all others: the extreme may have passed over nan
+    first = lax.reduce_min(places, (axis,))
+    return lax.expand_dims(lax.select(first < 0, first + count, first), [axis]).astype("int64")
 
 
 def _others(axis: int, ndim: int) -> tuple[int, ...]:

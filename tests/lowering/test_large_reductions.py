@@ -17,7 +17,9 @@ assert SIDE**2 > LIBRARY
 
 def with_nan(dtype: torch.dtype) -> torch.Tensor:
     x = torch.from_numpy(np.random.default_rng(0).uniform(0.5, 1.5, (SIDE, SIDE))).to(dtype)
-    x[3, 4], x[5, 6] = float("nan"), float("inf")
+    x[5, 6] = float("inf")
+    for row in range(7, SIDE, 3):  # before and after the extreme of a row, of a column, and twice in some
+        x[row, row * 5 % SIDE], x[row, row * 11 % SIDE] = float("nan"), float("nan")
     return x
 
 
@@ -29,12 +31,13 @@ def agree(f, *arguments):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
 def test_every_reduction_of_nan_is_that_of_numpy(dtype):
     names = [op.name for op in OPS.values() if op.parts is parts.REDUCTION]
-    functions = [getattr(torch, name) for name in names if name not in ("argmax", "argmin")]
+    functions = [getattr(torch, name) for name in names]
     assert {"amax", "amin", "sum"}.issubset(names)
 
     def f(x):
         norm = torch.linalg.vector_norm(x.float(), float("inf"))
-        return [g(x, dim=axis) for g in functions for axis in (0, 1)] + [x.max(), x.min(), x.max(1).values, norm]
+        several = [*x.max(1), *x.min(0), *x.aminmax(dim=1), x.argmax(), x.argmin()]
+        return [g(x, dim=axis) for g in functions for axis in (0, 1)] + [x.max(), x.min(), norm, *several]
 
     agree(f, with_nan(dtype))
 
