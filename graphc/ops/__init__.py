@@ -24,6 +24,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     pointwise,
     reduce,
     requirements,
+    resampling,
     segments,
     selection,
     sharding,

@@ -34,6 +34,7 @@ ATOMS = {
     "rfft": "coefficients for each place",
     "shard": "a constraint, which has to stay",
     "segment": "a border, which has to stay",
+    "resample": "coefficients for each place",
     "as_strided": "places that overlap",
     "as_strided_add": "places that overlap",
     **{f"max_pool{n}d_{how}": "places that values choose" for n in (1, 2, 3) for how in ("spread", "pick")},

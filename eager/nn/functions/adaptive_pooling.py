@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -22,6 +23,7 @@ from eager.nn.functions.pooling import batched, unbatched, with_indices
 from eager.nn.functions.windows import Sizes, check_ndim
 from eager.rng import functions
 from graphc.ops.dtypes import INT64
+from graphc.ops.resampling import table_of
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -116,20 +118,17 @@ def _means(input: Tensor, targets: Sizes) -> Tensor:
         result = pool(batched(input, rank), kernel=kernel, stride=kernel, padding=((0, 0),) * rank)
         return unbatched(result, input, rank)
     for axis, count in enumerate(targets, len(shape) - rank):
-        input = _averaged(input, axis, count)
+        places, weights = _windows(shape[axis], count)
+        input = E.resample(input, axis=axis, places=places, weights=weights)
     return input
 
 
-def _averaged(x: Tensor, axis: int, count: int) -> Tensor:
-    """Means of `count` windows along `axis`: a product with a matrix of weights."""
-    n, ndim = x._d.shape[axis], len(x._d.shape)
+@functools.lru_cache(64)
+def _windows(n: int, count: int) -> tuple[Any, Any]:
+    """The places of each of `count` windows that cover `n`, and their weights in its mean."""
     first, last = _edges(n, count)
     place = np.arange(n)[:, None]
-    weights = ((place >= first) & (place < last)) / (last - first)
-    order = (*range(axis), *range(axis + 1, ndim), axis)
-    turned = E.permute(x, dims=order)
-    result = E.matmul(turned, Tensor._wrap(weights.astype(x._dtype())))
-    return E.permute(result, dims=tuple(int(i) for i in np.argsort(order)))
+    return table_of(((place >= first) & (place < last)) / (last - first))
 
 
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_adaptive_avg, (1, 2, 3))

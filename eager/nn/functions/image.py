@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from eager.functional.arithmetic import clamp
 from eager.functional.precision import rounds_once
 from eager.nn.functions.adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from graphc.ops.dtypes import FLOAT64, is_floating, is_half
+from graphc.ops.resampling import NONE, rows_of
 from graphc.ops.rules import torch_name
 
 __all__ = [
@@ -143,8 +145,12 @@ def _scale(n: int, m: int, factor: float | None, align_corners: bool, kind: Any)
     return kind(1.0 / factor) if factor is not None and factor > 0 else kind(n) / kind(m)
 
 
-def _weights(mode: str, n: int, m: int, factor: float | None, align_corners: bool, dtype: np.dtype) -> np.ndarray:
-    """(n, m): how much of input pixel i is in output pixel j."""
+Table = tuple[Any, Any]  # which pixels an output pixel is the sum of, and with which weights
+
+
+@functools.lru_cache(64)
+def _weights(mode: str, n: int, m: int, factor: float | None, align_corners: bool, dtype: np.dtype) -> Table:
+    """Of each output pixel: the input pixels around it and how much of each is in it, if it is nothing."""
     kind = np.float64 if dtype.itemsize == 8 else np.float32
     reach, kernel = KERNELS[mode]
     scale, j = _scale(n, m, factor, align_corners, kind), np.arange(m).astype(kind)
@@ -154,32 +160,24 @@ def _weights(mode: str, n: int, m: int, factor: float | None, align_corners: boo
     first = np.floor(at).astype(np.int64)
     if mode != "bicubic":
         first = np.minimum(first, n - 1)
-    result = np.zeros((n, m), kind)
-    for k in range(1 - reach, 1 + reach):
-        place = np.clip(first + k, 0, n - 1)
-        np.add.at(result, (place, np.arange(m)), kernel(at - (first + k)).astype(kind))
-    return result.astype(dtype)
+    around = first + np.arange(1 - reach, 1 + reach)[:, None]
+    places = np.clip(around, 0, n - 1) if m != n or mode == "bicubic" else np.broadcast_to(first, around.shape)
+    return rows_of(places, kernel(at - around).astype(kind))
 
 
-def _antialiased(mode: str, n: int, m: int, factor: float | None, align_corners: bool, dtype: np.dtype) -> np.ndarray:
+@functools.lru_cache(64)
+def _antialiased(mode: str, n: int, m: int, factor: float | None, align_corners: bool, dtype: np.dtype) -> Table:
     """`_weights` with the kernel as wide as an output pixel."""
     half, kernel = ANTIALIASED[mode]
-    scale = float(_scale(n, m, factor, align_corners, np.float64))
-    support, squeeze = (half * scale, 1 / scale) if scale >= 1 else (float(half), 1.0)
-    result = np.zeros((n, m))
-    for j in range(m):
-        center = scale * (j + 0.5)
-        first, last = max(int(center - support + 0.5), 0), min(int(center + support + 0.5), n)
-        share = kernel((np.arange(first, last) - center + 0.5) * squeeze)
-        result[first:last, j] = share / share.sum()
-    return result.astype(dtype)
-
-
-def _along(x: Tensor, axis: int, weights: np.ndarray) -> Tensor:
-    ndim = len(x._d.shape)
-    order = (*range(axis), *range(axis + 1, ndim), axis)
-    result = E.matmul(E.permute(x, dims=order), Tensor._wrap(weights))
-    return E.permute(result, dims=tuple(int(i) for i in np.argsort(order)))
+    kind = np.float64 if dtype.itemsize == 8 else np.float32
+    scale, before = _scale(n, m, factor, align_corners, kind), kind(0.5)
+    support, squeeze = (half * scale, 1 / scale) if scale >= 1 else (kind(half), kind(1))
+    center = scale * (np.arange(m).astype(kind) + before)
+    first = np.maximum((center - support + before).astype(int), 0)
+    places = first + np.arange(np.ceil(2 * support) + 1, dtype=int)[:, None]
+    inside = places < np.minimum((center + support + before).astype(int), n)
+    shares = np.where(inside, kernel((places.astype(kind) - center + before) * squeeze), 0)
+    return rows_of(np.where(inside, places, NONE), (shares / shares.sum(0)).astype(dtype))
 
 
 def _nearest(x: Tensor, axis: int, m: int, factor: float | None, exact: bool) -> Tensor:
@@ -261,17 +259,20 @@ def _smooth(x: Tensor, mode: str, sizes: tuple[int, ...], factors: Any, align_co
     table, bytes_ = _antialiased if antialias else _weights, x._dtype() == BYTE
     for axis in reversed(range(2, len(sizes) + 2)):
         m, factor = sizes[axis - 2], factors[axis - 2]
-        weights = table(mode, x._d.shape[axis], m, factor, align_corners, FLOAT64 if bytes_ else x._dtype())
-        x = _bytes_along(x, axis, weights) if bytes_ else _along(x, axis, weights)
+        if antialias and m == x._d.shape[axis]:
+            continue
+        places, weights = table(mode, x._d.shape[axis], m, factor, align_corners, FLOAT64 if bytes_ else x._dtype())
+        x = (_resampled_bytes if bytes_ else E.resample)(x, axis=axis, places=places, weights=weights)
     return x
 
 
-def _bytes_along(x: Tensor, axis: int, weights: np.ndarray) -> Tensor:
-    """`_along` for bytes, in PyTorch's arithmetic: the weights are 16-bit integers over a power of two."""
-    unit = 1
-    while unit < 1 << 22 and int(0.5 + weights.max() * 2 * unit) < 1 << 15:
+def _resampled_bytes(x: Tensor, *, axis: int, places: Any, weights: Any) -> Tensor:
+    """In PyTorch's arithmetic: the weights are 16-bit integers over a power of two."""
+    unit, shares = 1, np.array(weights)
+    while unit < 1 << 22 and int(0.5 + shares.max() * 2 * unit) < 1 << 15:
         unit *= 2
-    total = _along(E.cast(x, dtype=FLOAT64), axis, np.trunc(weights * unit + np.copysign(0.5, weights)))
+    _, whole = rows_of(shares, np.trunc(shares * unit + np.copysign(0.5, shares)))
+    total = E.resample(E.cast(x, dtype=FLOAT64), axis=axis, places=places, weights=whole)
     return E.cast(clamp(E.floor(E.div(E.add(total, unit // 2), unit)), 0, 255), dtype=BYTE)
 
 
