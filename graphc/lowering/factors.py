@@ -13,6 +13,7 @@ to be positive definite is factorized in one way only, and that this succeeds is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -28,7 +29,8 @@ from graphc.ops.assumptions import KINDS
 from graphc.ops.determinants import by_singular_values
 from graphc.ops.dtypes import is_half
 
-LEAST = 64  # rows of a matrix: with fewer, what is saved is less than asking
+LEAST = 4  # rows of a matrix: JAX has formulas for determinants of fewer
+ASKED = 64  # rows: with fewer, asking whether a matrix is symmetric takes longer than is saved
 _SOLVE, _INV, _SLOGDET, _DET, _COFACTOR = FACTORED = tuple(
     [OPS[name] for name in ("solve", "inv", "slogdet", "det", "cofactor")]
 )
@@ -47,7 +49,7 @@ def _base(id: int, nodes: Mapping[int, Node]) -> tuple[int, bool]:
     return id, turned
 
 
-def _is_large(x: Node) -> bool:
+def _is_square(x: Node) -> bool:
     sizes = x.shape[-2:]
     whole = all(type(n) is int for n in x.shape)
     return whole and len(sizes) == 2 and sizes[0] >= LEAST and 0 not in x.shape and not is_half(x.dtype)
@@ -55,7 +57,7 @@ def _is_large(x: Node) -> bool:
 
 def matrix_of(node: Node, nodes: Mapping[int, Node]) -> tuple[int, bool] | None:
     """The matrix to factorize for a node, and whether the node is about its transpose; None for other nodes."""
-    if node.op not in FACTORED or not _is_large(nodes[node.inputs[0]]):
+    if node.op not in FACTORED or not _is_square(nodes[node.inputs[0]]):
         return None
     return _base(node.inputs[0], nodes)
 
@@ -63,7 +65,7 @@ def matrix_of(node: Node, nodes: Mapping[int, Node]) -> tuple[int, bool] | None:
 def promised(node: Node, nodes: Mapping[int, Node]) -> int | None:
     """The matrix to factorize for the check of a node, which is that the matrix is definite; None for other nodes."""
     claims = node.op.claims is not None and node.op.passes and node.op.claims(node.params, 0)
-    return _base(node.id, nodes)[0] if claims and DEFINITE in claims and _is_large(node) else None
+    return _base(node.id, nodes)[0] if claims and DEFINITE in claims and _is_square(node) else None
 
 
 def known_of(id: int, nodes: Mapping[int, Node]) -> str:
@@ -125,20 +127,30 @@ def factorize(x: Any, known: str) -> Factors:
         return Factors(jnp.linalg.cholesky(_turned(x), symmetrize_input=False), *unordered(x), True, matrices.known(x))
 
     def attempt(x: Any) -> Factors:
-        found = halve(x)
-        failed = jnp.isnan(found.packed[..., -1, -1]).any()  # nan anywhere reaches the last element
-        return lax.cond(failed, lambda x, packed: _decided(eliminate(x)),
-                        lambda x, packed: _decided(found._replace(packed=packed)), x, found.packed)  # fmt: skip
+        found = _decided(halve(x))
+        failed = jnp.isnan(found.packed[..., -1]).any()  # nan anywhere reaches the last element
+        return lax.cond(failed, lambda x, found: _decided(eliminate(x)), lambda x, found: found, x, found)
 
-    if x.dtype.kind == "c":
+    if x.dtype.kind == "c" or (n < ASKED and known != "definite"):
         return eliminate(x)
-    if known:
-        return halve(x) if known == "definite" else attempt(x)
-    return lax.cond(_is_mirrored(x), attempt, lambda x: _decided(eliminate(x)), x)
+    if known == "definite":
+        return halve(x)
+    found = attempt(x) if known else lax.cond(_is_mirrored(x), attempt, lambda x: _decided(eliminate(x)), x)
+    return found._replace(packed=_square(found.packed))
 
 
 def _decided(factors: Factors) -> Factors:
-    return factors._replace(halved=jnp.bool_(factors.halved))
+    return factors._replace(packed=_flat(factors.packed), halved=jnp.bool_(factors.halved))
+
+
+def _flat(packed: Any) -> Any:
+    """Matrices as branches had better take and give them: as they lie in memory. Else XLA would lay them out anew."""
+    return _turned(packed).reshape((*packed.shape[:-2], -1))
+
+
+def _square(flat: Any) -> Any:
+    n = math.isqrt(flat.shape[-1])
+    return _turned(flat.reshape((*flat.shape[:-1], n, n)))
 
 
 def _is_mirrored(x: Any) -> Any:
@@ -172,14 +184,21 @@ def solve_factored(factors: Factors, y: Any, turned: bool) -> Any:
             return substitute(packed, substitute(packed, _rows(y, order), lower=True, unit_diagonal=True), lower=False)
         y = substitute(packed, y, lower=False, transpose_a=True)
         y = substitute(packed, y, lower=True, unit_diagonal=True, transpose_a=True)
-        return _rows(y, jnp.argsort(order, axis=-1))
+        return _rows(y, _inverse(order))
 
     packed, order, _, halved, numbers = factors
     if isinstance(halved, bool):
         found = (by_halves if halved else by_elimination)(packed, order, y)
     else:
-        found = lax.cond(halved, by_halves, by_elimination, packed, order, y)
+        branches = [lambda packed, *others, by=by: by(_square(packed), *others) for by in (by_halves, by_elimination)]
+        found = lax.cond(halved, *branches, _flat(packed), order, y)
     return matrices.nan_unless(numbers, found)
+
+
+def _inverse(order: Any) -> Any:
+    """The permutations that undo others: a tenth of what it takes to sort them."""
+    places = jnp.broadcast_to(jnp.arange(order.shape[-1], dtype=order.dtype), order.shape)
+    return jnp.put_along_axis(places, order, places, axis=-1, inplace=False, mode="promise_in_bounds")
 
 
 def _rows(y: Any, order: Any) -> Any:
