@@ -25,11 +25,13 @@ class Parts(NamedTuple):
     least  (box, shape of the result, params) -> the smallest box around it that can be computed by itself
     make   (F, *parts of the operands, box, shape of the first operand, params) -> that part of the result, or of each;
            None: the op with the same parameters
+    fixed  whether `make` depends on where the part is: another one of that size is made in another way
     """
 
     reads: Callable[[Box, Sequence[int], Params], Box]
     least: Callable[[Box, Sequence[int], Params], Box] = _as_it_is
     make: Callable[..., Any] | None = None
+    fixed: bool = False
 
 
 def whole(shape: Sequence[int]) -> Box:
@@ -211,7 +213,7 @@ def triangle(op: str) -> Parts:
         (row, _), (column, _) = box[-2:]
         return getattr(F, op)(x, diagonal=params["diagonal"] + row - column)
 
-    return Parts(_broadcast, make=make)
+    return Parts(_broadcast, make=make, fixed=True)
 
 
 POINTWISE = Parts(_broadcast)

@@ -2,6 +2,11 @@
 
 Gradients of parts are zeros but for that part. Functions of them that keep zeros, masks and triangles are computed on
 the part, and the zeros laid around it afterwards, for sums of products to see. It is `demand`, the other way round.
+
+    put(g, i) * A = put(g * A[i], i)
+
+So it is with rows that are put into zeros, as gradients of picked rows are, if what is computed of them is linear: they
+may be put in the same place.
 """
 
 from __future__ import annotations
@@ -13,20 +18,24 @@ from typing import Any, final
 import numpy as np
 
 from graphc.facts import bands
+from graphc.facts.held import Held
 from graphc.ir import Builder, Graph, Node, Symbol
-from graphc.ops import OPS
+from graphc.ops import OPS, Trait
 from graphc.ops.interpret import run_kernel
 from graphc.ops.parts import POINTWISE, Box, Parts, cut, sizes, whole
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import LESS
+from graphc.passes.picks import FEW, Pick, Picks, pick_of
 from graphc.rewrite.rule import held_number
 
-_PAD, _PERMUTE, _RESHAPE, _WHERE = (OPS[name] for name in ("pad_zeros", "permute", "reshape", "where"))
+_PAD, _PUT, _PERMUTE, _RESHAPE, _WHERE = (
+    OPS[name] for name in ("pad_zeros", "index_put", "permute", "reshape", "where")
+)
 
 
 def shrink(graph: Graph) -> Graph:
     """`graph` with what keeps zeros computed where its operands are not zero. Rounds differently: -0 may become 0."""
-    if _PAD not in graph.ops and not any(map(bands.leaves_triangle, graph.nodes.values())):
+    if graph.ops.isdisjoint((_PAD, _PUT)) and not any(map(bands.leaves_triangle, graph.nodes.values())):
         return graph
     writer = _Writer(graph)
     for node in graph.nodes.values():
@@ -44,6 +53,9 @@ class _Writer:
         self.changed = False
         self._nodes = graph.nodes
         self._parts: dict[int, tuple[Symbol, Box]] = {}  # what has zeros around it: the rest, and where that lies
+        self._rows: dict[int, tuple[Symbol, Pick]] = {}  # what is put into zeros, and where
+        self._picks = Picks(self.builder, graph.nodes, self._now)
+        self._held = Held(graph.nodes)
         self._keeps: dict[Any, bool] = {}
 
     def write(self, node: Node) -> None:
@@ -55,7 +67,7 @@ class _Writer:
         box = self._box(node) if known else None
         if box is not None and 0 not in sizes(box):
             if node.op is _PAD:
-                self._parts[node.id] = builder.symbol(self.new.get(node.inputs[0], node.inputs[0])), box
+                self._parts[node.id] = self._now(node.inputs[0]), box
             elif node.op.view:
                 F, (part, _) = builder.language, self._parts[node.inputs[0]]
                 moved = F.permute(part, dims=node.params["dims"]) if node.op is _PERMUTE else part
@@ -70,6 +82,36 @@ class _Writer:
                 self.changed = True
                 return
         builder.copy(node, tuple([self.new.get(i, i) for i in node.inputs]))
+        if known:
+            self._put(node)
+
+    def _now(self, id: int) -> Symbol:
+        return self.builder.symbol(self.new.get(id, id))
+
+    def _put(self, node: Node) -> None:
+        """Note the rows that are all of a node but zeros; those that are computed of others are put in its place."""
+        if node.op is _PUT and node.params["accumulate"]:
+            zeros, pick = self._held.value(node.inputs[0]), pick_of(node, self._nodes)
+            if zeros is not None and not zeros.any() and pick is not None and pick.share(node.shape) <= FEW:
+                self._rows[node.id] = self._now(node.inputs[1]), pick
+        for k, id in enumerate(node.inputs) if self._rows else ():
+            linear = node.op.bilinear or (node.op.traits & Trait.LINEAR and len(node.inputs) == 1)
+            if id in self._rows and linear and (found := self._put_through(node, k)) is not None:
+                rows, pick = self._rows[node.id] = found
+                self.new[node.id] = self._picks.laid(rows, pick, node.shape).id
+                self.changed = True
+                return
+
+    def _put_through(self, node: Node, k: int) -> tuple[Symbol, Pick] | None:
+        """The rows of a node that are computed of those of its operand number k, and where they are."""
+        rows, pick = self._rows[node.inputs[k]]
+        for after in range(node.aval.ndim - len(pick.places) + 1):
+            own = pick._replace(after=after)
+            transfer = self._picks.through(node, own)
+            if transfer is not None and transfer.picks[k] == pick and own.share(node.shape) <= FEW:
+                given = [rows if j == k else self._picks.taken(i, own) for j, i in enumerate(node.inputs)]
+                return transfer.make(*given), own
+        return None
 
     def _box(self, node: Node) -> Box | None:
         """Around which a node is zero; None where that is not known."""
@@ -150,9 +192,9 @@ class _Writer:
 
     def _read(self, id: int, box: Box) -> Symbol:
         """A box of an operand: out of the part of it that is not zero, if it has no zeros."""
-        found, there = self._parts.get(id) or (self.builder.symbol(self.new.get(id, id)), whole(self._nodes[id].shape))
+        found, there = self._parts.get(id) or (self._now(id), whole(self._nodes[id].shape))
         if _within(box, there) != box:
-            found, there = self.builder.symbol(self.new.get(id, id)), whole(self._nodes[id].shape)
+            found, there = self._now(id), whole(self._nodes[id].shape)
         return cut(self.builder.language, found, box, there)
 
 
