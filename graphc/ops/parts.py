@@ -52,6 +52,18 @@ def cut(F: Any, x: Any, box: Box, there: Box) -> Any:
     return F.slice(x, start=start, stop=stop, step=(1,) * len(box))
 
 
+def followed(parts: Parts, axis: int, result: Sequence[int], operand: Sequence[int], params: Params) -> int | None:
+    """The axis of an operand of which one place is read for the same place along `axis` of the result, if any."""
+    n, box = result[axis], whole(result)
+    found: set[int | None] = set()
+    for one in ((0, 1), (n - 1, n)):
+        place = (*box[:axis], one, *box[axis + 1 :])
+        read = [k for k, part in enumerate(parts.reads(place, operand, params)) if part != (0, operand[k])]
+        same = len(read) == 1 and operand[read[0]] == n and parts.reads(place, operand, params)[read[0]] == one
+        found.add(read[0] if same and parts.least(place, result, params) == place else None)
+    return found.pop() if len(found) == 1 else None
+
+
 def axes(params: Params, rank: int) -> tuple[int, ...]:
     """Those that `axis` names, one or several."""
     axis = params["axis"]

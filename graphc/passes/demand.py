@@ -148,8 +148,11 @@ class _Demanded:
             return False
         self.picked[id] = found
         for transfer in found.values():
-            for i, pick in transfer.reads(node):
-                self._wanted.setdefault(i, {})[pick] = None
+            for i, pick in zip(node.inputs, transfer.picks, strict=bool(transfer.picks)):
+                if pick is None:
+                    self._all_of.add(i)
+                else:
+                    self._wanted.setdefault(i, {})[pick] = None
         return True
 
 
@@ -163,7 +166,7 @@ class _Writer:
         self._picks = Picks(self._builder, graph.nodes, self._whole)
         self.demanded = _Demanded(graph, self._picks)
         self._boxes = self.demanded.boxes
-        self._places: dict[tuple[int, Pick], Symbol] = {}  # what has been computed of places alone
+        self._places: dict[tuple[int, Pick | None], Symbol] = {}  # what has been computed of places alone
         self._new: dict[int, tuple[Any, Box]] = {}  # by node: a Symbol, or those of several results; and its box
 
     def written(self) -> Graph:
@@ -208,24 +211,23 @@ class _Writer:
     def _whole(self, id: int) -> Symbol:
         return self._part(id, whole(_shape(self._graph.nodes[id])))
 
-    def _picked(self, id: int, pick: Pick) -> Symbol:
+    def _picked(self, of: int, places: Pick) -> Symbol:
         """Places of a node, computed of places of others if nothing else of it is there."""
-        start, stack = (id, pick), [(id, pick)]
-        while stack:
-            key = id, pick = stack[-1]
-            node, transfer = self._graph.nodes[id], self.demanded.picked.get(id, {}).get(pick)
-            read = [] if transfer is None else transfer.reads(node)
+        stack: list[tuple[int, Pick | None]] = [(of, places)]
+        while (of, places) not in self._places:
+            id, pick = stack[-1]
+            node, transfer = self._graph.nodes[id], None if pick is None else self.demanded.picked.get(id, {}).get(pick)
+            read = [] if transfer is None else [*zip(node.inputs, transfer.picks, strict=bool(transfer.picks))]
             left = [k for k in read if k not in self._places]
-            if key not in self._places and left:
-                stack += left
-            elif key in self._places:
-                stack.pop()
-            elif transfer is None:
+            stack += left
+            if left:
+                continue
+            if transfer is None:
                 self._places[stack.pop()] = self._picks.taken(id, pick)
             else:
                 self._builder.where, self._builder.scope = node.where, node.scope
                 self._places[stack.pop()] = transfer.make(*[self._places[k] for k in read])
-        return self._places[start]
+        return self._places[of, places]
 
     def _computed(self, node: Node, box: Box, parts: Parts) -> Any:
         """A box of a node's result, or of each."""

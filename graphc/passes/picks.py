@@ -14,20 +14,19 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from graphc.facts.bands import leaves_triangle, whole
+from graphc.facts.bands import leaves_triangle, left_by
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Node, Symbol
 from graphc.ir.matrices import transposes
 from graphc.ops import OPS
-from graphc.ops.parts import whole as all_of
+from graphc.ops.parts import axes, followed, whole
 from graphc.ops.solving import singular_message
 
-_INDEX, _PUT, _SLICE, _RESHAPE, _PERMUTE, _MATMUL = (
-    OPS[name] for name in ("index", "index_put", "slice", "reshape", "permute", "matmul")
+_INDEX, _SLICE, _RESHAPE, _PERMUTE, _MATMUL, _SUM = (
+    OPS[name] for name in ("index", "slice", "reshape", "permute", "matmul", "sum")
 )
 FEW = 0.5  # of the rows, at most, for others not to be computed
-LEAST = 4  # places along an axis of which the second is not also the last but one
-GATHERED = 16  # times what an element that is computed takes, one takes that is gathered by itself
+GATHERED = 8  # times what an element that is computed takes, one takes that is gathered by itself
 
 
 class Pick(NamedTuple):
@@ -53,14 +52,10 @@ class Pick(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """How a picked part is computed: what is picked of operands, and what is made of that."""
+    """How a picked part is computed: what is picked of operands (None: all is read), and what is made of that."""
 
-    picks: tuple[Pick, ...]
+    picks: tuple[Pick | None, ...]
     make: Callable[..., Symbol]
-
-    def reads(self, node: Node) -> list[tuple[int, Pick]]:
-        """What is picked, of which node."""
-        return [*zip(node.inputs, self.picks, strict=bool(self.picks))]
 
 
 def picked(node: Node, nodes: Mapping[int, Node]) -> tuple[int, Pick] | None:
@@ -115,15 +110,17 @@ class Picks:
         self._now = now  # what has been written for a node
         self._facts = Facts(nodes)
 
-    def taken(self, id: int, pick: Pick) -> Symbol:
-        """The places of an operand, which may be the same along some of the axes."""
+    def taken(self, id: int, pick: Pick | None) -> Symbol:
+        """The places of an operand, which may be the same along some of the axes; or all of it."""
         F, builder, x = self._builder.language, self._builder, self._now(id)
+        if pick is None:
+            return x
         held = self._facts.held.value(id) if _ranges(pick) else None
-        axes = [k for k in pick.axes(len(x.shape)) if k >= 0]
-        kept = [k for k in axes if x.shape[k] != 1]
+        own = [k for k in pick.axes(len(x.shape)) if k >= 0]
+        kept = [k for k in own if x.shape[k] != 1]
         places = [pick.places[k - pick.axes(len(x.shape)).start] for k in kept]
-        if len(kept) < len(axes) and len(axes) > 1:  # all but one of these axes are dropped
-            dropped = [k for k in axes if k not in kept][: None if kept else -1]
+        if len(kept) < len(own) and len(own) > 1:  # all but one of these axes are dropped
+            dropped = [k for k in own if k not in kept][: None if kept else -1]
             x = F.reshape(x, shape=tuple([n for k, n in enumerate(x.shape) if k not in dropped]))
         if not places:
             return x
@@ -163,6 +160,8 @@ class Picks:
             return None
         if op.pointwise:
             return Transfer((pick,) * len(node.inputs), self._same(node))
+        if op is _MATMUL and (found := self._of_product(node, pick)) is not None:
+            return found
         if len(pick.places) == 1:
             return self._one_by_one(node, pick)
         return self._of_matrix(node, pick) if node.aval.ndim == 2 else None
@@ -170,21 +169,46 @@ class Picks:
     def _same(self, node: Node) -> Callable[..., Symbol]:
         return lambda *given: self._builder.emit(node.op, given, node.params)
 
+    def _of_product(self, node: Node, pick: Pick) -> Transfer | None:
+        """Rows, columns or elements of a product of matrices, or of a matrix and a vector."""
+        F, ranks = self._builder.language, [self._nodes[i].aval.ndim for i in node.inputs]
+        if max(ranks) > 2 or _ranges(pick):
+            return None
+        if len(pick.places) == 2:
+            left, right = (pick._replace(after=1 - k, places=pick.places[k : k + 1]) for k in (0, 1))
+            return Transfer((left, right), lambda x, y: F.sum(x * F.permute(y, dims=(1, 0)), axis=(1,), keepdims=False))
+        if ranks[0] == 2 and pick.after == node.aval.ndim - 1:
+            return Transfer((pick._replace(after=1), None), self._same(node))
+        return Transfer((None, pick), self._same(node))
+
+    def summed(self, node: Node, k: int, part: Symbol, pick: Pick) -> Symbol | tuple[Symbol, Pick] | None:
+        """What adds up an axis along which its operand number k is a part in zeros: all of it, or again a part."""
+        rank = len(part.shape)
+        if node.op is _SUM and len(pick.places) == 1 and pick.axes(rank).start in axes(node.params, rank):
+            return self._same(node)(part)
+        if node.op is not _MATMUL or any(self._nodes[i].aval.ndim != 2 for i in node.inputs):
+            return None
+        F, other = self._builder.language, node.inputs[1 - k]
+        across = pick._replace(after=1 - k, places=pick.places[:1] if k else pick.places[-1:])  # what is added up
+        if len(pick.places) == 2:
+            own = across._replace(places=pick.places[1:] if k else pick.places[:1])
+            return self.taken(other, across) * (part if k else F.reshape(part, shape=(pick.size, 1))), own
+        if pick.after != k:
+            return None
+        taken = self.taken(other, across)
+        return taken @ part if k else part @ taken
+
     def _one_by_one(self, node: Node, pick: Pick) -> Transfer | None:
         """Of an op that computes one place along an axis of one place along an axis of its operand."""
         parts, shape = node.op.parts, self._nodes[node.inputs[0]].shape
-        (axis,), box = pick.axes(node.aval.ndim), all_of(node.shape)
-        if parts is None or parts.fixed or len(node.inputs) > 1 or node.shape[axis] < LEAST:
+        (axis,), box = pick.axes(node.aval.ndim), whole(node.shape)
+        if parts is None or parts.fixed or len(node.inputs) > 1:
             return None
-        one = (*box[:axis], (1, 2), *box[axis + 1 :])
-        if parts.least(one, node.shape, node.params) != one:
-            return None
-        read = parts.reads(one, shape, node.params)
-        there = [k for k, (part, n) in enumerate(zip(read, shape, strict=True)) if part != (0, n)]
-        if len(there) != 1 or read[there[0]] != (1, 2) or shape[there[0]] != node.shape[axis]:
+        there = followed(parts, axis, node.shape, shape, node.params)
+        if there is None:
             return None
         F, make, box = self._builder.language, parts.make, (*box[:axis], (0, pick.size), *box[axis + 1 :])
-        own = pick._replace(after=len(shape) - 1 - there[0])
+        own = pick._replace(after=len(shape) - 1 - there)
         return Transfer((own,), self._same(node) if make is None else lambda x: make(F, x, box, shape, node.params))
 
     def _of_matrix(self, node: Node, pick: Pick) -> Transfer | None:
@@ -197,8 +221,7 @@ class Picks:
             return None
         offset = column.start - row.start
         if leaves_triangle(node):
-            assert node.op.band is not None
-            below, above = node.op.band(node.shape, node.params, whole(node.shape))
+            below, above = left_by(node)
             if -below <= offset <= above:
                 return Transfer((pick,), lambda x: x)
             return Transfer((), lambda: F.full(shape=(pick.size,), value=0, dtype=node.dtype))
