@@ -169,10 +169,13 @@ class _Writer:
 
     def _is_less(self, windows: Sequence[Window], axes: set[int], labels: Sequence[int], shape: Sequence[int]) -> bool:
         """Whether there are few runs along these axes, and windows overlap."""
-        runs = {k: self._runs(windows, k, n) for k, n in zip(labels, shape, strict=True) if k in axes}
+        sizes = {k: n for k, n in zip(labels, shape, strict=True) if k in axes}
+        if any(LEAST * len({starts[k] for _, starts in windows}) > n for k, n in sizes.items()):
+            return False
+        runs = {k: self._runs(windows, k, n) for k, n in sizes.items()}
         met = {k: sum([run.after - run.first for run in runs[k] if run.windows]) for k in axes}
         before = len(windows) * math.prod([self._own.sizes[k] for k in axes])
-        few = all(LEAST * len(runs[k]) <= n for k, n in zip(labels, shape, strict=True) if k in axes)
+        few = all(LEAST * len(runs[k]) <= n for k, n in sizes.items())
         return few and math.prod(met.values()) <= LESS * before
 
     def _runs(self, windows: Sequence[Window], label: int, n: int) -> list[_Run]:
