@@ -34,6 +34,12 @@ def whole(shape: tuple[int, ...]) -> Band:
     return Band(shape[-2] - 1, shape[-1] - 1)
 
 
+def left_by(node: Node) -> Band:
+    """Which diagonals of its operand a node leaves that leaves a triangle."""
+    assert node.op.band is not None
+    return Band(*node.op.band(node.shape, node.params, whole(node.shape)))
+
+
 def both(a: Band, b: Band) -> Band:
     """Of a matrix of which two are known."""
     return Band(min(a.below, b.below), min(a.above, b.above))
@@ -43,6 +49,12 @@ def nonzeros(array: np.ndarray) -> Band:
     """Of a matrix that is known."""
     rows, columns = np.nonzero(array)
     return Band(int((rows - columns).max()), int((columns - rows).max())) if rows.size else Band(0, 0)
+
+
+def solid(array: np.ndarray) -> Band | None:
+    """Where a known matrix has ones, if that is a band without holes, and it has zeros elsewhere."""
+    band, offsets = nonzeros(array), np.subtract.outer(-np.arange(array.shape[0]), -np.arange(array.shape[1]))
+    return band if np.array_equal(array, (offsets >= -band.below) & (offsets <= band.above)) else None
 
 
 def band_of(form: Form, atoms: Callable[[int], Band | None]) -> Band:

@@ -25,11 +25,13 @@ class Parts(NamedTuple):
     least  (box, shape of the result, params) -> the smallest box around it that can be computed by itself
     make   (F, *parts of the operands, box, shape of the first operand, params) -> that part of the result, or of each;
            None: the op with the same parameters
+    fixed  whether `make` depends on where the part is: another one of that size is made in another way
     """
 
     reads: Callable[[Box, Sequence[int], Params], Box]
     least: Callable[[Box, Sequence[int], Params], Box] = _as_it_is
     make: Callable[..., Any] | None = None
+    fixed: bool = False
 
 
 def whole(shape: Sequence[int]) -> Box:
@@ -48,6 +50,18 @@ def cut(F: Any, x: Any, box: Box, there: Box) -> Any:
         return x
     start, stop = zip(*[(a - c, b - c) for (a, b), (c, _) in zip(box, there, strict=True)], strict=True)
     return F.slice(x, start=start, stop=stop, step=(1,) * len(box))
+
+
+def followed(parts: Parts, axis: int, result: Sequence[int], operand: Sequence[int], params: Params) -> int | None:
+    """The axis of an operand of which one place is read for the same place along `axis` of the result, if any."""
+    n, box = result[axis], whole(result)
+    found: set[int | None] = set()
+    for one in ((0, 1), (n - 1, n)):
+        place = (*box[:axis], one, *box[axis + 1 :])
+        read = [k for k, part in enumerate(parts.reads(place, operand, params)) if part != (0, operand[k])]
+        same = len(read) == 1 and operand[read[0]] == n and parts.reads(place, operand, params)[read[0]] == one
+        found.add(read[0] if same and parts.least(place, result, params) == place else None)
+    return found.pop() if len(found) == 1 else None
 
 
 def axes(params: Params, rank: int) -> tuple[int, ...]:
@@ -211,7 +225,7 @@ def triangle(op: str) -> Parts:
         (row, _), (column, _) = box[-2:]
         return getattr(F, op)(x, diagonal=params["diagonal"] + row - column)
 
-    return Parts(_broadcast, make=make)
+    return Parts(_broadcast, make=make, fixed=True)
 
 
 POINTWISE = Parts(_broadcast)

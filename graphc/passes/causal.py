@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from graphc.facts.bands import leaves_triangle, whole
+from graphc.facts.bands import Band, leaves_triangle, left_by, solid
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.matrices import transposes
@@ -201,7 +201,8 @@ class _Triangles:
         if transposes(node):
             return tuple([t._replace(turned=not t.turned) for t in self._triangles_of(node.inputs[0])])
         if leaves_triangle(node):
-            return self._left_of(node.inputs[0], self._left(node))
+            mask = _of_band(left_by(node), shape[0])
+            return () if mask is None else self._left_of(node.inputs[0], mask)
         if node.op is _WHERE:
             for k, wanted in ((1, True), (2, False)):
                 mask = self._mask(node.inputs[0], shape, wanted) if self._is_zero(node.inputs[3 - k]) else None
@@ -250,30 +251,16 @@ class _Triangles:
     def _is_zero(self, id: int) -> bool:
         return held_number(id, self._builder.nodes) == 0
 
-    def _left(self, node: Node) -> _Mask:
-        """Which triangle an op leaves."""
-        assert node.op.band is not None
-        n = node.shape[0]
-        below, above = node.op.band(node.shape, node.params, whole(node.shape))
-        return _Mask(True, -below) if above == n - 1 else _Mask(False, above)
-
     def _mask(self, id: int, shape: tuple[int, ...], wanted: bool = True) -> _Mask | None:
         """Which triangle has ones, or is as `wanted`, in a matrix that is the same in every run."""
         node = self._builder.nodes[id]
         if node.shape != shape:
             return None
         if leaves_triangle(node) and held_number(node.inputs[0], self._builder.nodes) == 1:
-            return self._left(node)
+            return _of_band(left_by(node), shape[0])
         held = self._facts.held.value(id)
-        if held is None or np.shape(held) != shape:
-            return None
-        held = held if wanted else np.logical_not(held)
-        for upper in (False, True):
-            for diagonal in (0, 1 if upper else -1):
-                ones = np.triu(np.ones(shape, bool), diagonal) if upper else np.tril(np.ones(shape, bool), diagonal)
-                if np.array_equal(held, ones):
-                    return _Mask(upper, diagonal)
-        return None
+        band = None if held is None else solid(held if wanted else np.logical_not(held))
+        return None if band is None else _of_band(band, shape[0])
 
     def _product_of(self, triangles: tuple[_Triangle, ...], v: Symbol, turned: bool) -> Symbol | None:
         """Triangles, or their transposes, times a matrix; None if chunks are no less work."""
@@ -345,6 +332,13 @@ class _Triangles:
         return (
             found if len(shape) == 2 else self._builder.language.reshape(found, shape=(shape[0], math.prod(shape[1:])))
         )
+
+
+def _of_band(band: Band, n: int) -> _Mask | None:
+    """Of a matrix of n rows, if that is a triangle."""
+    if band.above == n - 1:
+        return _Mask(True, -band.below)
+    return _Mask(False, band.above) if band.below == n - 1 else None
 
 
 def _added(parts: Sequence[Symbol | None]) -> Symbol | None:

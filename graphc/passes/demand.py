@@ -1,8 +1,9 @@
 """What is read of each array: of what is computed element by element, or row by row, the rest is left out.
 
-Backwards, the box that is demanded of every node is found: the smallest that holds what its users read. Forwards, nodes
-are computed on their boxes, as ops declare it (`Op.parts`). Ends of cumulations and of sorted rows become reductions.
-Products are left to `graphc.normal`, which takes a part of one from parts of its operands.
+Backwards, the part that is demanded of every node is found: the smallest box that holds what its users read, or the
+places that they pick (`picks`). Forwards, nodes are computed on their parts, as ops declare it (`Op.parts`). Ends of
+cumulations and of sorted rows become reductions. Products are left to `graphc.normal`, which takes a part of one from
+parts of its operands.
 """
 
 from __future__ import annotations
@@ -15,25 +16,27 @@ from graphc.ir import Builder, Graph, Node, Symbol, rename
 from graphc.ir.graph import INPUT
 from graphc.ops import OPS
 from graphc.ops.parts import POINTWISE, Box, Parts, cut, sizes, whole
+from graphc.passes.picks import FEW, Pick, Picks, Transfer, picked
 
 LESS = 0.75  # of an array, at most, for a part to be worth the change
-_ITEM, _SLICE = OPS["item"], OPS["slice"]
+_ITEM, _SLICE, _INDEX = OPS["item"], OPS["slice"], OPS["index"]
 
 
 def narrow(graph: Graph) -> Graph:
     """`graph` without the parts of arrays that nobody reads. Rounds differently."""
     nodes = graph.nodes
-    if _SLICE not in graph.ops or not _cuts_what_is_computed(nodes):
+    if graph.ops.isdisjoint((_INDEX, _SLICE)) or not _takes_of_what_is_computed(nodes):
         return graph
-    boxes, all_of = _demanded(graph)
-    if not any(_is_less(nodes[id], box, nodes) for id, box in boxes.items()):
-        return graph
-    boxes.update((id, whole(_shape(nodes[id]))) for id in all_of if id not in boxes)
-    return _Writer(graph, boxes).written()
+    writer = _Writer(graph)
+    found = writer.demanded
+    is_less = any(_is_less(nodes[id], box, nodes) for id, box in found.boxes.items())
+    return writer.written() if is_less or any(not nodes[id].op.view for id in found.picked) else graph
 
 
-def _cuts_what_is_computed(nodes: Mapping[int, Node]) -> bool:
-    """Whether any slice, or a slice of a view, is of something that could be computed in part."""
+def _takes_of_what_is_computed(nodes: Mapping[int, Node]) -> bool:
+    """Whether any index, slice, or slice of a view, is of something that could be computed in part."""
+    if any(picked(node, nodes) is not None for node in nodes.values()):
+        return True
     stack = [node.inputs[0] for node in nodes.values() if node.op is _SLICE]
     seen: set[int] = set()
     while stack:
@@ -72,43 +75,98 @@ def _shape(node: Node) -> tuple[int, ...]:
     return node.results[0].shape
 
 
-def _demanded(graph: Graph) -> tuple[dict[int, Box], set[int]]:
-    """The box of each node that is read in part; and the nodes that are read as a whole."""
-    nodes = graph.nodes
-    boxes: dict[int, Box] = {}
-    all_of = {*graph.outputs, *[id for id, node in nodes.items() if node.op.impure]}
-    for id, node in reversed(list(nodes.items())):
-        if id in all_of:
-            boxes.pop(id, None)
+@final
+class _Demanded:
+    """What is read of the nodes of a graph.
+
+    boxes   of those that are computed on a box, which may be all of it
+    picked  of those of which picked places alone are read: how each pick of them is computed
+    reads   of those that read such places: of which node, and which
+    """
+
+    def __init__(self, graph: Graph, picks: Picks):
+        nodes = graph.nodes
+        self.boxes: dict[int, Box] = {}
+        self.picked: dict[int, dict[Pick, Transfer]] = {}
+        self.reads: dict[int, tuple[int, Pick]] = {}
+        self._nodes = nodes
+        self._picks = picks
+        self._wanted: dict[int, dict[Pick, None]] = {}  # the places that are read of nodes whose readers are known
+        self._all_of = {*graph.outputs, *[id for id, node in nodes.items() if node.op.impure]}
+        for id, node in reversed(list(nodes.items())):
+            self._visit(id, node)
+        self.boxes.update((id, whole(_shape(nodes[id]))) for id in self._all_of if id not in self.boxes)
+
+    def _visit(self, id: int, node: Node) -> None:
+        """Note what a node reads, of which all readers have been visited."""
+        if id in self._wanted and not self._is_picked(id, node):
+            self._all_of.add(id)
+        if id in self._all_of:
+            self.boxes.pop(id, None)
+            if self._picks_of(node):
+                return
             if node.op.parts is None and node.op is not _ITEM:  # pointwise ones read the whole, for all of it
-                all_of.update(node.inputs)
-                continue
+                self._all_of.update(node.inputs)
+                return
             box = whole(_shape(node))
-        elif id in boxes:
-            box = boxes[id]
+        elif id in self.boxes:
+            if self._picks_of(node):
+                self._all_of.add(id)
+                del self.boxes[id]
+                return
+            box = self.boxes[id]
         else:
-            continue
-        parts = None if 0 in sizes(box) else _parts(node, nodes)
+            return
+        parts = None if 0 in sizes(box) else _parts(node, self._nodes)
         if parts is None:
-            all_of.update(node.inputs)
-            continue
-        boxes[id] = box = parts.least(box, _shape(node), node.params)
+            self._all_of.update(node.inputs)
+            return
+        self.boxes[id] = box = parts.least(box, _shape(node), node.params)
         for i in node.inputs:
-            shape = _shape(nodes[i])
+            shape = _shape(self._nodes[i])
             read = parts.reads(box, shape, node.params)
-            known = boxes.get(i, read)
-            boxes[i] = tuple([(min(a, c), max(b, d)) for (a, b), (c, d) in zip(read, known, strict=True)])
-    return boxes, all_of
+            known = self.boxes.get(i, read)
+            self.boxes[i] = tuple([(min(a, c), max(b, d)) for (a, b), (c, d) in zip(read, known, strict=True)])
+
+    def _picks_of(self, node: Node) -> bool:
+        """Note the places that a node picks of another, if there they can be computed by themselves."""
+        of, pick = picked(node, self._nodes) or (-1, None)
+        if pick is None or self._picks.through(self._nodes[of], pick) is None:
+            return False
+        self.reads[node.id] = of, pick
+        self._wanted.setdefault(of, {})[pick] = None
+        self._all_of.update([p for p in pick.places if not isinstance(p, range)])
+        return True
+
+    def _is_picked(self, id: int, node: Node) -> bool:
+        """Whether nothing but picked places of a node need be computed: what they read of others is noted."""
+        wanted = self._wanted[id]
+        if id in self._all_of or id in self.boxes or sum([p.share(node.shape) for p in wanted]) > FEW:
+            return False
+        found = {pick: transfer for pick in wanted if (transfer := self._picks.through(node, pick)) is not None}
+        if len(found) < len(wanted):
+            return False
+        self.picked[id] = found
+        for transfer in found.values():
+            for i, pick in zip(node.inputs, transfer.picks, strict=bool(transfer.picks)):
+                if pick is None:
+                    self._all_of.add(i)
+                else:
+                    self._wanted.setdefault(i, {})[pick] = None
+        return True
 
 
 @final
 class _Writer:
     """Writes a graph anew, each node on its box."""
 
-    def __init__(self, graph: Graph, boxes: dict[int, Box]):
+    def __init__(self, graph: Graph):
         self._graph = graph
-        self._boxes = boxes
         self._builder = Builder.beside(graph.nodes)
+        self._picks = Picks(self._builder, graph.nodes, self._whole)
+        self.demanded = _Demanded(graph, self._picks)
+        self._boxes = self.demanded.boxes
+        self._places: dict[tuple[int, Pick | None], Symbol] = {}  # what has been computed of places alone
         self._new: dict[int, tuple[Any, Box]] = {}  # by node: a Symbol, or those of several results; and its box
 
     def written(self) -> Graph:
@@ -120,17 +178,19 @@ class _Writer:
                 continue
             builder.where, builder.scope = node.where, node.scope
             self._write(node)
-        outputs = {id: self._part(id, whole(_shape(graph.nodes[id]))).id for id in graph.outputs}
+        outputs = {id: self._whole(id).id for id in graph.outputs}
         return graph.replace(builder.nodes, rename(graph.result, outputs))
 
     def _write(self, node: Node) -> None:
         nodes = self._graph.nodes
         box, parts = self._boxes[node.id], _parts(node, nodes)
-        if node.op is _ITEM and type(self._new[node.inputs[0]][0]) is tuple:
+        if node.id in self.demanded.reads:
+            self._new[node.id] = self._picked(*self.demanded.reads[node.id]), whole(_shape(node))
+        elif node.op is _ITEM and type(self._new[node.inputs[0]][0]) is tuple:
             found, box = self._new[node.inputs[0]]
             self._new[node.id] = found[node.params["index"]], box
         elif node.op is _ITEM or parts is None or not self._is_partial(node, box):
-            inputs = [i if nodes[i].op.several else self._part(i, whole(_shape(nodes[i]))).id for i in node.inputs]
+            inputs = [i if nodes[i].op.several else self._whole(i).id for i in node.inputs]
             self._builder.copy(node, tuple(inputs))
             self._new[node.id] = None if node.op.several else self._builder.symbol(node.id), whole(_shape(node))
         else:
@@ -147,6 +207,27 @@ class _Writer:
         """A box of a node, out of the one that has been computed."""
         found, there = self._new[id]
         return cut(self._builder.language, found, box, there)
+
+    def _whole(self, id: int) -> Symbol:
+        return self._part(id, whole(_shape(self._graph.nodes[id])))
+
+    def _picked(self, of: int, places: Pick) -> Symbol:
+        """Places of a node, computed of places of others if nothing else of it is there."""
+        stack: list[tuple[int, Pick | None]] = [(of, places)]
+        while (of, places) not in self._places:
+            id, pick = stack[-1]
+            node, transfer = self._graph.nodes[id], None if pick is None else self.demanded.picked.get(id, {}).get(pick)
+            read = [] if transfer is None else [*zip(node.inputs, transfer.picks, strict=bool(transfer.picks))]
+            left = [k for k in read if k not in self._places]
+            stack += left
+            if left:
+                continue
+            if transfer is None:
+                self._places[stack.pop()] = self._picks.taken(id, pick)
+            else:
+                self._builder.where, self._builder.scope = node.where, node.scope
+                self._places[stack.pop()] = transfer.make(*[self._places[k] for k in read])
+        return self._places[of, places]
 
     def _computed(self, node: Node, box: Box, parts: Parts) -> Any:
         """A box of a node's result, or of each."""

@@ -8,18 +8,19 @@ they are a triangle, too, which other passes know.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
+from graphc.facts.bands import solid
 from graphc.facts.held import Held
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
+from graphc.passes.picks import pick_of
 from graphc.passes.replacing import replaced
 
 _INDEX, _PUT, _SUM, _MEAN, _SPREAD = (OPS[name] for name in ("index", "index_put", "sum", "mean", "broadcast_to"))
-MOST = 64  # operations between a matrix and a sum
 
 
 class _Triangle(NamedTuple):
@@ -34,6 +35,14 @@ class _Triangle(NamedTuple):
         """How many elements it has."""
         n = self.rows - abs(self.first)
         return n * (n + 1) // 2
+
+
+class _Taken(NamedTuple):
+    """What has an element for each pair, computed of the whole matrix, or the number that all elements are."""
+
+    of: Symbol
+    triangle: _Triangle | None
+    is_cheap: bool = True
 
 
 def triangles_of_pairs(graph: Graph) -> Graph:
@@ -53,108 +62,79 @@ class _Pairs:
         self._graph = graph
         self._builder = builder
         self._held = Held(graph.nodes)
-        self._known: dict[tuple[int, ...], _Triangle | None] = {}
+        self._known: dict[tuple[tuple[int | range, ...], int], _Triangle | None] = {}
+        self._taken: dict[int, _Taken] = {}
         self.picks: set[int] = set()  # the nodes that pick such pairs
-        self._of: dict[int, _Triangle] = {}  # the nodes that have an element for each pair
-        self._whole: dict[int, Symbol] = {}  # such a node, computed of the whole matrix
 
     def instead(self, node: Node) -> Symbol | None:
         """The same as a node, if it adds up what is computed of pairs, or puts it in their places."""
         F, old = self._builder.language, self._graph.nodes[node.id]
-        self._note(old)
-        if node.op is _PUT and node.params["accumulate"] and len(old.inputs) == 4:
-            into, values, *places = old.inputs
-            zeros, triangle = self._held.value(into), self._triangle(tuple(places), old)
-            if triangle is None or zeros is None or zeros.any():
-                return None
+        if node.op is _PUT and node.params["accumulate"]:
+            taken, zeros, triangle = self._taken.get(old.inputs[1]), self._held.value(old.inputs[0]), self._picked(old)
             # what reads a gradient computes it on the way, perhaps several times
-            value = self._value(values, triangle, cheap=True)
-            return None if value is None else self._left(value, triangle)
-        if (node.op is _SUM or node.op is _MEAN) and old.inputs[0] in self._of and old.params["axis"] == (0,):
-            triangle = self._of[old.inputs[0]]
-            value = self._value(old.inputs[0], triangle)
-            if value is None or not is_floating(node.dtype):
+            if taken is None or not taken.is_cheap or triangle is None or zeros is None or zeros.any():
                 return None
-            total = F.sum(self._left(value, triangle), axis=(0, 1), keepdims=False)
-            total = total * (1 / triangle.elements) if node.op is _MEAN else total
+            return self._left(taken.of, triangle) if taken.triangle in (None, triangle) else None
+        if node.op is _SUM or node.op is _MEAN:
+            taken = self._taken.get(old.inputs[0])
+            if taken is None or taken.triangle is None or old.params["axis"] != (0,) or not is_floating(node.dtype):
+                return None
+            total = F.sum(self._left(taken.of, taken.triangle), axis=(0, 1), keepdims=False)
+            total = total * (1 / taken.triangle.elements) if node.op is _MEAN else total
             return total if total.shape == node.shape else F.reshape(total, shape=node.shape)
+        if not old.op.several and old.aval.ndim == 1 and (found := self._computed(old, node.inputs)) is not None:
+            self._taken[node.id] = found
         return None
 
-    def _note(self, node: Node) -> None:
-        if node.op.several or node.aval.ndim != 1:
-            return
-        if node.op is _INDEX and len(node.inputs) == 3 and self._graph.nodes[node.inputs[0]].aval.ndim == 2:
-            triangle = self._triangle(node.inputs[1:], self._graph.nodes[node.inputs[0]])
-            if triangle is not None:
-                self._of[node.id] = triangle
-                self.picks.add(node.id)
-        elif node.op.pointwise and node.check is None and not node.op.impure:
-            found = {self._of.get(i) for i in node.inputs if self._graph.nodes[i].size != 1}
-            triangle = found.pop() if len(found) == 1 else None
-            if triangle is not None:
-                self._of[node.id] = triangle
-
-    def _triangle(self, places: tuple[int, ...], of: Node) -> _Triangle | None:
-        """The triangle whose places two arrays have, each once."""
-        if of.aval.ndim != 2 or of.shape[0] != of.shape[1] or type(of.shape[0]) is not int:
+    def _computed(self, node: Node, now: tuple[int, ...]) -> _Taken | None:
+        """What a node is that picks pairs, or computes something of each; it reads `now`."""
+        builder, op = self._builder, node.op
+        F = builder.language
+        if op is _INDEX:
+            triangle = self._picked(node)
+            self.picks.update(() if triangle is None else (node.id,))
+            return None if triangle is None else _Taken(builder.symbol(now[0]), triangle)
+        if not (op.pointwise or op is _SPREAD) or node.check is not None or op.impure:
             return None
-        key = (*places, of.shape[0])
+        given: list[_Taken] = []
+        for i, x in zip(node.inputs, map(builder.symbol, now), strict=True):
+            number = _Taken(F.reshape(x, shape=()), None) if self._graph.nodes[i].size == 1 else None
+            if (taken := number or self._taken.get(i)) is None:
+                return None
+            given.append(taken)
+        triangles = {taken.triangle for taken in given} - {None}
+        if len(triangles) > 1:
+            return None
+        of = given[0].of if op is _SPREAD else builder.emit(op, [taken.of for taken in given], node.params)
+        is_cheap = op is _SPREAD or (op.lifting is not None and all(taken.is_cheap for taken in given))
+        return _Taken(of, triangles.pop() if triangles else None, is_cheap)
+
+    def _picked(self, node: Node) -> _Triangle | None:
+        """The triangle whose places a node picks from a matrix, or puts into one, each once."""
+        of, pick = self._graph.nodes[node.inputs[0]], pick_of(node, self._graph.nodes)
+        if pick is None or len(pick.places) != 2 or of.aval.ndim != 2 or of.shape[0] != of.shape[1]:
+            return None
+        key = pick.places, of.shape[0]
         if key not in self._known:
-            rows, columns = map(self._held.value, places)
-            if rows is None or columns is None or rows.shape != columns.shape:
-                self._known[key] = None
-            else:
-                self._known[key] = _found(rows, columns, of.shape[0])
+            rows, columns = [self._held.value(p) for p in pick.places if not isinstance(p, range)]
+            found = None if rows is None or columns is None else _found(rows, columns, of.shape[0])
+            self._known[key] = found
         return self._known[key]
 
-    def _value(self, id: int, triangle: _Triangle, cheap: bool = False) -> Symbol | None:
-        """What has an element for each pair, of the whole matrix."""
-        builder, order, stack = self._builder, list[int](), [id]
-        nodes = self._graph.nodes
-        while stack:
-            k = stack.pop()
-            if len(order) > MOST:
-                return None
-            spread = nodes[k].op is _SPREAD and nodes[nodes[k].inputs[0]].size == 1
-            if (k not in self._of and not spread) or (cheap and nodes[k].op.pointwise and nodes[k].op.lifting is None):
-                return None
-            if k not in self._whole:
-                order.append(k)
-                pointwise = nodes[k].op.pointwise and not spread
-                stack += [i for i in nodes[k].inputs if pointwise and nodes[i].size != 1]
-        for k in reversed(order):
-            if k not in self._whole:
-                self._whole[k] = self._computed(nodes[k], builder.nodes[k].inputs, triangle.rows)
-        return self._whole[id]
-
-    def _computed(self, node: Node, now: tuple[int, ...], n: int) -> Symbol:
-        builder = self._builder
-        F: Any = builder.language
-        if node.op is _INDEX:
-            return builder.symbol(now[0])
-        numbers = [F.reshape(x, shape=()) if x.aval.size == 1 else x for x in map(builder.symbol, now)]
-        if node.op is _SPREAD:
-            return F.broadcast_to(numbers[0], shape=(n, n))
-        given = [self._whole.get(i, x) for i, x in zip(node.inputs, numbers, strict=True)]
-        return builder.emit(node.op, given, node.params)
-
     def _left(self, value: Symbol, triangle: _Triangle) -> Symbol:
-        F = self._builder.language
+        F, shape = self._builder.language, (triangle.rows,) * 2
+        value = value if value.shape == shape else F.broadcast_to(value, shape=shape)
         return (F.triu if triangle.upper else F.tril)(value, diagonal=triangle.first)
 
 
 def _found(rows: np.ndarray, columns: np.ndarray, n: int) -> _Triangle | None:
     """The triangle of a matrix of n rows that has these places, each once."""
-    if rows.ndim != 1 or not rows.size or any(x.dtype.kind not in "iu" for x in (rows, columns)):
-        return None
-    if min(rows.min(), columns.min()) < 0 or max(rows.max(), columns.max()) >= n:
-        return None
-    offsets = columns.astype(np.int64) - rows
-    upper = bool(offsets.max() > 0)
-    first = int(offsets.min() if upper else offsets.max())
-    triangle = _Triangle(n, upper, first)
-    if abs(first) > 1 or (first < 0 if upper else first > 0) or rows.size != triangle.elements:
+    if not rows.size or min(rows.min(), columns.min()) < 0 or max(rows.max(), columns.max()) >= n:
         return None
     met = np.zeros((n, n), bool)
     met[rows, columns] = True
-    return triangle if np.count_nonzero(met) == rows.size else None
+    band = solid(met) if np.count_nonzero(met) == rows.size else None
+    if band is None or max(band) != n - 1 or not -1 <= min(band) <= 0:
+        return None
+    upper = band.above == n - 1
+    return _Triangle(n, upper, -band.below if upper else band.above)

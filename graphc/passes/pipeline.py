@@ -24,6 +24,7 @@ from graphc.passes.channels import join_channels
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import narrow
+from graphc.passes.extremes import single_extremes
 from graphc.passes.fold import fold_constants
 from graphc.passes.inverses import expand_inverses
 from graphc.passes.maps import batch_rows
@@ -31,7 +32,6 @@ from graphc.passes.monomials import collect_terms
 from graphc.passes.numbers import fold_numbers
 from graphc.passes.opaque import without_rules
 from graphc.passes.pairs import triangles_of_pairs
-from graphc.passes.picks import pick_first
 from graphc.passes.places import regular_places
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.repeats import FEWEST
@@ -153,11 +153,11 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
     bands = "bands", REASSOCIATES, split_bands
     algebra = (
         *once,
-        ("picks", REASSOCIATES, pick_first),
-        rows,
+        ("extremes", REASSOCIATES, single_extremes),
         bands,
-        demand,
         ("support", REASSOCIATES, shrink),
+        demand,
+        rows,
         ("windows", REASSOCIATES, join_windows),
         ("sums of sums", REASSOCIATES, join_sums),
         ("factors of sums", REASSOCIATES, take_out_factors),

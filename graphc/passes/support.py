@@ -2,31 +2,37 @@
 
 Gradients of parts are zeros but for that part. Functions of them that keep zeros, masks and triangles are computed on
 the part, and the zeros laid around it afterwards, for sums of products to see. It is `demand`, the other way round.
+
+    put(g, i) * A = put(g * A[i], i)
+
+So it is with rows that are put into zeros, as gradients of picked rows are, if what is computed of them is linear: they
+may be put in the same place.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
 
 from graphc.facts import bands
+from graphc.facts.held import Held
 from graphc.ir import Builder, Graph, Node, Symbol
-from graphc.ops import OPS
+from graphc.ops import OPS, Trait
 from graphc.ops.interpret import run_kernel
-from graphc.ops.parts import POINTWISE, Box, Parts, cut, sizes, whole
+from graphc.ops.parts import POINTWISE, Box, Parts, cut, followed, sizes, whole
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import LESS
+from graphc.passes.picks import FEW, Pick, Picks, pick_of
 from graphc.rewrite.rule import held_number
 
-_PAD, _PERMUTE, _RESHAPE, _WHERE = (OPS[name] for name in ("pad_zeros", "permute", "reshape", "where"))
+_PAD, _PUT, _WHERE = OPS["pad_zeros"], OPS["index_put"], OPS["where"]
 
 
 def shrink(graph: Graph) -> Graph:
     """`graph` with what keeps zeros computed where its operands are not zero. Rounds differently: -0 may become 0."""
-    if _PAD not in graph.ops and not any(map(bands.leaves_triangle, graph.nodes.values())):
+    if graph.ops.isdisjoint((_PAD, _PUT)) and not any(map(bands.leaves_triangle, graph.nodes.values())):
         return graph
     writer = _Writer(graph)
     for node in graph.nodes.values():
@@ -44,6 +50,9 @@ class _Writer:
         self.changed = False
         self._nodes = graph.nodes
         self._parts: dict[int, tuple[Symbol, Box]] = {}  # what has zeros around it: the rest, and where that lies
+        self._rows: dict[int, tuple[Symbol, Pick]] = {}  # what is put into zeros, and where
+        self._picks = Picks(self.builder, graph.nodes, self._now)
+        self._held = Held(graph.nodes)
         self._keeps: dict[Any, bool] = {}
 
     def write(self, node: Node) -> None:
@@ -55,11 +64,9 @@ class _Writer:
         box = self._box(node) if known else None
         if box is not None and 0 not in sizes(box):
             if node.op is _PAD:
-                self._parts[node.id] = builder.symbol(self.new.get(node.inputs[0], node.inputs[0])), box
+                self._parts[node.id] = self._now(node.inputs[0]), box
             elif node.op.view:
-                F, (part, _) = builder.language, self._parts[node.inputs[0]]
-                moved = F.permute(part, dims=node.params["dims"]) if node.op is _PERMUTE else part
-                self._parts[node.id] = F.reshape(moved, shape=sizes(box)) if moved.shape != sizes(box) else moved, box
+                self._parts[node.id] = self._computed(node, box), box
             elif math.prod(sizes(box)) <= LESS * node.size:
                 part = self._computed(node, box)
                 around = [(a, n - b) for (a, b), n in zip(box, node.shape, strict=True)]
@@ -70,6 +77,41 @@ class _Writer:
                 self.changed = True
                 return
         builder.copy(node, tuple([self.new.get(i, i) for i in node.inputs]))
+        if known:
+            self._put(node)
+
+    def _now(self, id: int) -> Symbol:
+        return self.builder.symbol(self.new.get(id, id))
+
+    def _put(self, node: Node) -> None:
+        """Note the rows that are all of a node but zeros; those that are computed of others are put in its place."""
+        if node.op is _PUT and node.params["accumulate"]:
+            zeros, pick = self._held.value(node.inputs[0]), pick_of(node, self._nodes)
+            if zeros is not None and not zeros.any() and pick is not None and pick.share(node.shape) <= FEW:
+                self._rows[node.id] = self._now(node.inputs[1]), pick
+        for k, id in enumerate(node.inputs) if self._rows else ():
+            linear = node.op.bilinear or (node.op.traits & Trait.LINEAR and len(node.inputs) == 1)
+            if id in self._rows and linear and (found := self._put_through(node, k)) is not None:
+                self.changed = True
+                if isinstance(found, Symbol):
+                    self.new[node.id] = found.id
+                    return
+                rows, pick = self._rows[node.id] = found
+                self.new[node.id] = self._picks.laid(rows, pick, node.shape).id
+                return
+
+    def _put_through(self, node: Node, k: int) -> Symbol | tuple[Symbol, Pick] | None:
+        """The rows of a node that are computed of those of its operand number k, and where they are; or all of it."""
+        rows, pick = self._rows[node.inputs[k]]
+        for after in range(node.aval.ndim - len(pick.places) + 1):
+            own = pick._replace(after=after)
+            transfer = self._picks.through(node, own)
+            if transfer is not None and transfer.picks[k] == pick and own.share(node.shape) <= FEW:
+                operands = zip(node.inputs, transfer.picks, strict=True)
+                return transfer.make(
+                    *[rows if j == k else self._picks.taken(*each) for j, each in enumerate(operands)]
+                ), own
+        return self._picks.summed(node, k, rows, pick)
 
     def _box(self, node: Node) -> Box | None:
         """Around which a node is zero; None where that is not known."""
@@ -84,10 +126,8 @@ class _Writer:
             return self._of_triangle(node, known[0] or whole(node.shape))
         if all(box is None for box in known):
             return None
-        if op is _PERMUTE and known[0] is not None:
-            return tuple([known[0][d] for d in node.params["dims"]])
-        if op is _RESHAPE and known[0] is not None:
-            return _reshaped(known[0], self._nodes[node.inputs[0]].shape, node.shape)
+        if op.parts is not None and op.traits & Trait.LINEAR and len(known) == 1 and not op.pointwise:
+            return self._moved(node, known[0])
         if op is _WHERE:
             return _around(known[1], known[2])
         if op.pointwise and op.bilinear and len(known) == 2:
@@ -108,10 +148,20 @@ class _Writer:
         nothing = node.op is _WHERE and held_number(id, self._nodes) == 0
         return tuple([(0, 0) for _ in wanted]) if nothing else None
 
+    def _moved(self, node: Node, box: Box | None) -> Box | None:
+        """Where a box of the operand of a linear op is in the result; None where it is computed of more than that."""
+        assert box is not None and node.op.parts is not None
+        shape, found, left = self._nodes[node.inputs[0]].shape, [*whole(node.shape)], {*range(len(box))}
+        for axis, n in enumerate(node.shape):
+            there = followed(node.op.parts, axis, node.shape, shape, node.params) if n > 1 else None
+            if there is not None:
+                found[axis] = box[there]
+                left.discard(there)
+        return tuple(found) if all(box[k] == (0, shape[k]) for k in left) else None
+
     def _of_triangle(self, node: Node, box: Box) -> Box | None:
         """The part of a box in which a triangle is not zero."""
-        assert node.op.band is not None
-        below, above = node.op.band(node.shape, node.params, bands.whole(node.shape))
+        below, above = bands.left_by(node)
         (top, bottom), (left, right) = box[-2:]
         top, right = max(top, left - above), min(right, bottom + above)
         left, bottom = max(left, top - below), min(bottom, right + below)
@@ -120,8 +170,7 @@ class _Writer:
 
     def _is_all_of_triangle(self, node: Node, box: Box) -> bool:
         """Whether all places of a box belong to a triangle."""
-        assert node.op.band is not None
-        below, above = node.op.band(node.shape, node.params, bands.whole(node.shape))
+        below, above = bands.left_by(node)
         (top, bottom), (left, right) = box[-2:]
         return right - 1 - top <= above and bottom - 1 - left <= below
 
@@ -150,9 +199,9 @@ class _Writer:
 
     def _read(self, id: int, box: Box) -> Symbol:
         """A box of an operand: out of the part of it that is not zero, if it has no zeros."""
-        found, there = self._parts.get(id) or (self.builder.symbol(self.new.get(id, id)), whole(self._nodes[id].shape))
+        found, there = self._parts.get(id) or (self._now(id), whole(self._nodes[id].shape))
         if _within(box, there) != box:
-            found, there = self.builder.symbol(self.new.get(id, id)), whole(self._nodes[id].shape)
+            found, there = self._now(id), whole(self._nodes[id].shape)
         return cut(self.builder.language, found, box, there)
 
 
@@ -168,11 +217,3 @@ def _around(a: Box | None, b: Box | None) -> Box | None:
     if 0 in sizes(a) or 0 in sizes(b):
         return a if 0 in sizes(b) else b
     return tuple([(min(p, r), max(q, s)) for (p, q), (r, s) in zip(a, b, strict=True)])
-
-
-def _reshaped(box: Box, old: Sequence[int], new: Sequence[int]) -> Box | None:
-    """Where a box is when axes of size 1 come and go; None for other shapes."""
-    if [n for n in old if n != 1] != [n for n in new if n != 1] or any(b - a < 1 for a, b in box):
-        return None
-    left = iter([part for part, n in zip(box, old, strict=True) if n != 1])
-    return tuple([(0, 1) if n == 1 else next(left) for n in new])

@@ -8,6 +8,8 @@ at their ends: one line that is repeated, and a few others beside it.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, final
@@ -21,8 +23,8 @@ from graphc.ops.dtypes import is_inexact
 from graphc.passes.replacing import replaced
 
 _SUM, _MEAN, _ADD, _SUB, _SLICE, _PAD = (OPS[name] for name in ("sum", "mean", "add", "sub", "slice", "pad_zeros"))
-MOST = 8  # places by which windows are apart along an axis
-LEAST = 16  # times as many that a window has
+LEAST = 8  # places along an axis, on average, that the same windows have
+LESS = 0.75  # of the elements that are added up as written, at most
 SMALLEST = 4  # bytes of an element: sums of shorter ones may overflow in another order
 
 
@@ -39,11 +41,6 @@ class _Windows(NamedTuple):
     numbers: tuple[Number, ...]
     read: tuple[Mapping[int, int], ...]
     put: tuple[Mapping[int, int], ...]
-
-    def reach(self, label: int, where: Sequence[Mapping[int, int]]) -> tuple[int, int]:
-        """The first and the last place where a window begins."""
-        starts = [starts[label] for starts in where]
-        return min(starts), max(starts)
 
 
 def join_windows(graph: Graph) -> Graph:
@@ -66,7 +63,7 @@ def join_windows(graph: Graph) -> Graph:
         windows = _windows(facts.form(node.id) if summed else facts.outer_form(node.id, 0.5))
         if windows is None or any(type(n) is not int for n in node.shape):
             return None
-        return (_Summed if summed else _Spread)(windows, builder, node).written()
+        return _Writer(windows, builder, node).written()
 
     return replaced(graph, builder, instead)
 
@@ -115,30 +112,7 @@ def _labels(places: Sequence[Index]) -> tuple[int, ...] | None:
     return tuple(found) if len(found) == len(places) == len({*found}) else None
 
 
-class _Line(NamedTuple):
-    """Places along an axis, from `first` to before `after`, of which windows `which` have all."""
-
-    first: int
-    after: int
-    which: list[int]
-
-
-def _lines(starts: Sequence[int], size: int, reach: tuple[int, int] | None = None) -> list[_Line]:
-    """The places that all windows have, which begin within `reach`, and one by one those before and after."""
-    low, high = reach or (min(starts), max(starts))
-    ends = [*range(low, high), *range(low + size, high + size)]
-    alone = [_Line(k, k + 1, [i for i, start in enumerate(starts) if start <= k < start + size]) for k in ends]
-    middle = _Line(high, low + size, [*range(len(starts))])
-    return [*alone[: high - low], middle, *alone[high - low :]]
-
-
-def _scaled(numbers: Sequence[Number]) -> tuple[Number, list[Number]]:
-    """Numbers as one times others, of which the smallest is 1 or -1."""
-    scale = min(map(abs, numbers)) or 1
-    return scale, [Fraction(c) / Fraction(scale) for c in numbers]
-
-
-Window = tuple[Number, Mapping[int, int]]
+Window = tuple[Number, Mapping[int, int]]  # how often, and where it begins, by label
 
 
 def _collected(windows: Sequence[Window], without: int) -> list[Window]:
@@ -150,24 +124,126 @@ def _collected(windows: Sequence[Window], without: int) -> list[Window]:
     return [(c, dict(key)) for key, c in total.items() if c]
 
 
-class _Sides:
-    """Writes windows, line by line of the labels that only one side has."""
+class _Run(NamedTuple):
+    """Places along an axis, `first` to before `after`, that the same windows have: `windows`, without that axis."""
+
+    first: int
+    after: int
+    windows: list[Window]
+
+
+@final
+class _Writer:
+    """Writes the sum of windows, axis by axis of those that only one side has."""
 
     def __init__(self, windows: _Windows, builder: Builder, node: Node):
-        self._windows = windows
+        self._own = windows
         self._builder = builder
         self._node = node
         self._F: Any = builder.language
 
-    def _is_few(self, labels: Sequence[int], where: Sequence[Mapping[int, int]]) -> bool:
-        """Whether the windows overlap but for few places along these labels, and do not coincide in all."""
-        reaches = [(self._windows.reach(k, where), self._windows.sizes[k]) for k in labels]
-        return all(b - a <= MOST and LEAST * (b - a) <= n for (a, b), n in reaches)
+    def written(self) -> Symbol | None:
+        """The sum; None if it is none over windows that overlap, or of what is the same along axes."""
+        own, F = self._own, self._F
+        x = self._builder.symbol(own.atom)
+        over, along = ({*a} - {*b} for a, b in ((own.labels, own.results), (own.results, own.labels)))
+        scale = min(map(abs, own.numbers))
+        numbers = [Fraction(c) / Fraction(scale) for c in own.numbers]  # the smallest of which is 1 or -1
+        if over and not along and not any(any(starts.values()) for starts in own.put):
+            windows = [*zip(numbers, own.read, strict=True)]
+            if not self._is_less(windows, over, own.labels, x.shape):
+                return None
+            found = self._summed(x, list(own.labels), windows)
+            if found is None:
+                return F.full(shape=self._node.shape, value=0, dtype=self._node.dtype)
+            found = self._ordered(found, [k for k in own.labels if k in own.results])
+            return F.reshape(self._times(found, scale), shape=self._node.shape)
+        if along and not over and all(starts == own.read[0] for starts in own.read):
+            windows = [*zip(numbers, own.put, strict=True)]
+            if not self._is_less(windows, along, own.results, self._node.shape):
+                return None
+            start = [own.read[0][k] for k in own.labels]
+            x = self._part(x, start, [a + own.sizes[k] for a, k in zip(start, own.labels, strict=True)])
+            return self._spread(self._times(self._ordered(x, own.labels), scale), list(own.results), windows)
+        return None
+
+    def _is_less(self, windows: Sequence[Window], axes: set[int], labels: Sequence[int], shape: Sequence[int]) -> bool:
+        """Whether there are few runs along these axes, and windows overlap."""
+        sizes = {k: n for k, n in zip(labels, shape, strict=True) if k in axes}
+        if any(LEAST * len({starts[k] for _, starts in windows}) > n for k, n in sizes.items()):
+            return False
+        runs = {k: self._runs(windows, k, n) for k, n in sizes.items()}
+        met = {k: sum([run.after - run.first for run in runs[k] if run.windows]) for k in axes}
+        before = len(windows) * math.prod([self._own.sizes[k] for k in axes])
+        few = all(LEAST * len(runs[k]) <= n for k, n in sizes.items())
+        return few and math.prod(met.values()) <= LESS * before
+
+    def _runs(self, windows: Sequence[Window], label: int, n: int) -> list[_Run]:
+        size, starts = self._own.sizes[label], {starts[label] for _, starts in windows}
+        ends = sorted({0, n, *starts, *[start + size for start in starts]})
+        return [
+            _Run(a, b, _collected([w for w in windows if w[1][label] <= a < w[1][label] + size], label))
+            for a, b in itertools.pairwise(ends)
+        ]
+
+    def _summed(self, x: Symbol, labels: list[int], windows: Sequence[Window]) -> Symbol | None:
+        """The sum of windows of an array that has these labels as axes."""
+        F, own = self._F, self._own
+        axis = next((k for k, label in enumerate(labels) if label not in own.results), None)
+        if axis is None:
+            size = [own.sizes[k] for k in labels]
+            starts = [[starts[k] for k in labels] for _, starts in windows]
+            cut = [self._part(x, a, [p + n for p, n in zip(a, size, strict=True)]) for a in starts]
+            return self._sum([(c, part) for (c, _), part in zip(windows, cut, strict=True)])
+        label, rest = labels[axis], labels[:axis] + labels[axis + 1 :]
+        runs = self._runs(windows, label, x.shape[axis])
+        middle = max(runs, key=lambda run: run.after - run.first)
+        parts: list[tuple[Number, Any]] = []
+        # XLA adds up a whole array in a third of the time that a part takes
+        is_most = LESS * x.shape[axis] <= middle.after - middle.first
+        for first, after, given in runs:
+            if is_most and (first, after) == (middle.first, middle.after):
+                line = x
+            else:
+                given = _collected([*given, *[(-c, starts) for c, starts in middle.windows if is_most]], label)
+                box = [(first, after) if k == axis else (0, n) for k, n in enumerate(x.shape)]
+                line = self._part(x, *zip(*box, strict=True))
+            if given:
+                parts.append((1, self._summed(F.sum(line, axis=(axis,), keepdims=False), rest, given)))
+        return self._sum([(c, part) for c, part in parts if part is not None])
+
+    def _spread(self, x: Symbol, labels: list[int], windows: Sequence[Window]) -> Symbol:
+        """The windows laid into zeros, which have these labels as axes."""
+        F, own = self._F, self._own
+        shape = [self._node.shape[own.results.index(k)] for k in labels]
+        if not windows:
+            return F.full(shape=tuple(shape), value=0, dtype=self._node.dtype)
+        axis = next((k for k, label in enumerate(labels) if label not in own.labels), None)
+        if axis is None:
+            laid = [(c, self._laid(x, shape, [starts[k] for k in labels])) for c, starts in windows]
+            return self._sum(laid)
+        parts: list[Symbol] = []
+        for first, after, given in self._runs(windows, labels[axis], shape[axis]):
+            line = self._spread(x, labels[:axis] + labels[axis + 1 :], given)
+            line = F.reshape(line, shape=(*shape[:axis], 1, *shape[axis + 1 :]))
+            parts.append(F.broadcast_to(line, shape=(*shape[:axis], after - first, *shape[axis + 1 :])))
+        return F.cat(*parts, axis=axis)
+
+    def _ordered(self, x: Symbol, labels: Sequence[int]) -> Symbol:
+        """What has these labels as axes, in the order that they have in the result."""
+        return self._F.permute(x, dims=tuple([labels.index(k) for k in self._own.results if k in labels]))
+
+    def _times(self, x: Symbol, scale: Number) -> Symbol:
+        return x if scale == 1 else x * float(scale)
 
     def _part(self, x: Symbol, start: Sequence[int], stop: Sequence[int]) -> Symbol:
         if tuple(stop) == x.shape and not any(start):
             return x
         return self._F.slice(x, start=tuple(start), stop=tuple(stop), step=(1,) * len(start))
+
+    def _laid(self, x: Symbol, shape: Sequence[int], low: Sequence[int]) -> Symbol:
+        high = tuple([n - a - m for n, a, m in zip(shape, low, x.shape, strict=True)])
+        return self._F.pad_zeros(x, low=tuple(low), high=high, interior=(0,) * len(high)) if any((*low, *high)) else x
 
     def _sum(self, parts: Sequence[tuple[Number, Any]]) -> Any:
         signed = [(c > 0, x if abs(c) == 1 else x * float(abs(c))) for c, x in parts]
@@ -177,106 +253,3 @@ class _Sides:
         for is_positive, x in signed[1:]:
             total = total + x if is_positive else total - x
         return total
-
-
-@final
-class _Summed(_Sides):
-    """Sums of windows over some labels."""
-
-    def written(self) -> Symbol | None:
-        own, F = self._windows, self._F
-        over = [k for k in own.labels if k not in own.results]
-        if {*own.results} - {*own.labels} or any(any(starts.values()) for starts in own.put):
-            return None
-        if not over or not self._is_few(own.labels, own.read):
-            return None
-        hull = [(low, high + own.sizes[k]) for k in own.labels for low, high in [own.reach(k, own.read)]]
-        scale, numbers = _scaled(own.numbers)
-        x = self._part(self._builder.symbol(own.atom), [a for a, _ in hull], [b for _, b in hull])
-        first = dict(zip(own.labels, [a for a, _ in hull], strict=True))
-        read = [{k: start - first[k] for k, start in starts.items()} for starts in own.read]
-        found = self._lines_of(x, list(own.labels), [*zip(numbers, read, strict=True)])
-        if found is None:
-            return F.full(shape=self._node.shape, value=0, dtype=self._node.dtype)
-        left = [k for k in own.labels if k in own.results]
-        found = F.permute(found, dims=tuple([left.index(k) for k in own.results]))
-        found = found if scale == 1 else found * float(scale)
-        return found if found.shape == self._node.shape else F.reshape(found, shape=self._node.shape)
-
-    def _lines_of(self, x: Symbol, labels: list[int], windows: Sequence[Window]) -> Symbol | None:
-        F, own = self._F, self._windows
-        axis = next((k for k, label in enumerate(labels) if label not in own.results), None)
-        if axis is None:
-            return self._sum([(c, self._cut(x, labels, starts)) for c, starts in windows])
-        label, rest = labels[axis], labels[:axis] + labels[axis + 1 :]
-        n, size = x.shape[axis], own.sizes[label]
-        whole = n == self._builder.nodes[own.atom].shape[own.labels.index(label)]
-        lines = _lines([starts[label] for _, starts in windows], size, (0, n - size) if whole else None)
-        parts: list[tuple[Number, Symbol]] = []
-        for first, after, which in lines:
-            given, sign = [windows[k] for k in which], 1
-            if whole and after - first > 1:  # XLA adds up a whole array in a third of the time that a part takes
-                first, after = 0, n
-            elif whole:
-                given, sign = [w for k, w in enumerate(windows) if k not in which], -1
-            left = _collected(given, label)
-            if not left:
-                continue
-            start, stop = [0] * len(labels), [*x.shape]
-            start[axis], stop[axis] = first, after
-            found = self._lines_of(F.sum(self._part(x, start, stop), axis=(axis,), keepdims=False), rest, left)
-            parts += [] if found is None else [(sign, found)]
-        return self._sum(parts)
-
-    def _cut(self, x: Symbol, labels: Sequence[int], starts: Mapping[int, int]) -> Symbol:
-        start = tuple([starts[k] for k in labels])
-        stop = tuple([a + self._windows.sizes[k] for a, k in zip(start, labels, strict=True)])
-        return self._part(x, start, stop)
-
-
-@final
-class _Spread(_Sides):
-    """Sums of windows that are the same along some labels."""
-
-    def written(self) -> Symbol | None:
-        own, F = self._windows, self._F
-        along = [k for k in own.results if k not in own.labels]
-        if {*own.labels} - {*own.results} or any(starts != own.read[0] for starts in own.read):
-            return None
-        if not along or not self._is_few(own.results, own.put):
-            return None
-        kept = [k for k in own.results if k in own.labels]
-        start = [own.read[0][k] for k in own.labels]
-        stop = [a + own.sizes[k] for a, k in zip(start, own.labels, strict=True)]
-        x = self._part(self._builder.symbol(own.atom), start, stop)
-        x = F.permute(x, dims=tuple([own.labels.index(k) for k in kept]))
-        scale, numbers = _scaled(own.numbers)
-        x = x if scale == 1 else x * float(scale)
-        return self._lines_of(x, list(own.results), [*zip(numbers, own.put, strict=True)])
-
-    def _lines_of(self, x: Symbol, labels: list[int], windows: Sequence[Window]) -> Symbol:
-        """The result without the axes of labels that are done."""
-        F, own = self._F, self._windows
-        shape = [self._node.shape[own.results.index(k)] for k in labels]
-        axis = next((k for k, label in enumerate(labels) if label not in own.labels), None)
-        if axis is None:
-            found = self._sum([(c, self._laid(x, labels, shape, starts)) for c, starts in windows])
-            return self._zeros(shape) if found is None else found
-        label, rest = labels[axis], labels[:axis] + labels[axis + 1 :]
-        lines = _lines([starts[label] for _, starts in windows], own.sizes[label]) if windows else []
-        parts: list[Symbol] = []
-        for first, after, which in lines:
-            line = self._lines_of(x, rest, _collected([windows[k] for k in which], label))
-            line = F.reshape(line, shape=(*shape[:axis], 1, *shape[axis + 1 :]))
-            parts.append(F.broadcast_to(line, shape=(*shape[:axis], after - first, *shape[axis + 1 :])))
-        ends = (lines[0].first, shape[axis] - lines[-1].after) if lines else (shape[axis], 0)
-        zeros = [self._zeros([*shape[:axis], n, *shape[axis + 1 :]]) if n else None for n in ends]
-        return F.cat(*[p for p in (zeros[0], *parts, zeros[1]) if p is not None], axis=axis)
-
-    def _laid(self, x: Symbol, labels: Sequence[int], shape: Sequence[int], starts: Mapping[int, int]) -> Symbol:
-        low = tuple([starts[k] for k in labels])
-        high = tuple([n - a - m for n, a, m in zip(shape, low, x.shape, strict=True)])
-        return self._F.pad_zeros(x, low=low, high=high, interior=(0,) * len(low)) if any((*low, *high)) else x
-
-    def _zeros(self, shape: Sequence[int]) -> Symbol:
-        return self._F.full(shape=tuple(shape), value=0, dtype=self._node.dtype)

@@ -22,6 +22,8 @@ GIVEN = X, W, B, PLACES
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "a layer": lambda x, w, b, i: torch.tanh(x @ w + b)[i],
     "scaled rows": lambda x, w, b, i: (torch.exp(x) * x.sum(1, keepdim=True))[i] @ w,
+    "sums of rows": lambda x, w, b, i: torch.exp(x @ w).sum(1)[i] * b[:4],
+    "single elements": lambda x, w, b, i: torch.tanh(x @ w)[i, i - 3] * b[:4],
     "columns": lambda x, w, b, i: torch.sigmoid(x.T + x.T.sum(0))[:, i],
 }
 VALUES = PROGRAMS | {

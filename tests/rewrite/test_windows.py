@@ -26,6 +26,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "all of a Laplacian": lambda u: laplacian(u).sum(),
     "trapezoids": lambda u: ((u[1:] + u[:-1]) / 2).sum(0),
     "differences": lambda u: (u[1:] - u[:-1]).sum(0),
+    "windows far apart": lambda u: (u[:60] - 2 * u[25:85] + u[30:]).sum(0),
     "a moving mean": lambda u: sum(u[:, k : M - 4 + k] * (0.1 * k + 0.2) for k in range(5)).sum(1),
 }
 

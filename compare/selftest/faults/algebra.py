@@ -16,7 +16,7 @@ from compare.selftest.trials import numbers, program
 from graphc.normal import affine, emit, factor, form, merge, plan, write
 from graphc.ops import OPS, parts
 from graphc.ops.parts import Parts
-from graphc.passes import monomials
+from graphc.passes import monomials, picks
 
 SUMS, DEMAND, LIKE = "sums of products", "demand", "like terms"
 N = 40
@@ -91,6 +91,10 @@ def _other_end(sound: Any) -> Any:
     return lambda F, x, axis, *, first, descending: sound(F, x, axis, first=not first, descending=descending)
 
 
+def _reversed(sound: Any) -> Any:
+    return lambda self, part, pick, shape: sound(self, part.builder.language.flip(part, axis=(0,)), pick, shape)
+
+
 def _once(sound: Any) -> Any:
     """Like terms of which the first is kept."""
     return lambda self, x, y: sound(self, x, {key: c for key, c in y.items() if key not in x})
@@ -160,4 +164,9 @@ FAULTS: tuple[Fault, ...] = (
            program(lambda x: torch.cumsum(x, 0)[4:7], _square)),
     _fault("the first for the last", DEMAND, wrapped(parts, "_extreme", _other_end),
            program(lambda x: torch.sort(x, 0).values[-1], _square)),
+    _fault("columns of a product for its rows", DEMAND, wrapped(
+        picks.Picks, "_of_product", lambda sound: lambda self, node, pick: sound(self, node, pick._replace(after=0))),
+           program(lambda a, b, i: (a @ b)[i], _square, _square, np.array([2, 1]))),
+    _fault("parts laid in reverse", "support", wrapped(picks.Picks, "laid", _reversed),
+           program(lambda a, i: a.exp()[i], _square, np.array([2, 1]))),
 )  # fmt: skip

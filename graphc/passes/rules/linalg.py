@@ -1,4 +1,4 @@
-"""Rows and columns of matrix products that an index picks. All else about products is in `graphc.normal`."""
+"""Products with arrays that pick rows or add up what is before. All else about products is in `graphc.normal`."""
 
 from __future__ import annotations
 
@@ -22,26 +22,8 @@ def _floating(a, *_) -> bool:
     return is_inexact(a.dtype)
 
 
-def _few(i, size: int) -> bool:
-    """Whether an index is one list of few places, along an axis of this size."""
-    return len(i.shape) == 1 and MANY * i.shape[0] <= size
-
-
-def _rows_of(a, b, i, s) -> bool:
-    return s in ((0,), (0, None)) and len(a.shape) == 2 and len(b.shape) in (1, 2) and _few(i, a.shape[0])
-
-
-def _columns_of(a, b, i, s) -> bool:
-    return s == (None, 0) and len(a.shape) == len(b.shape) == 2 and _few(i, b.shape[1])
-
-
 def _triangle_of_ones(o, x) -> bool:
     return number(o) == 1 and o.shape[0] == o.shape[1] and o.dtype == x.dtype and is_inexact(x.dtype)
-
-
-def _places_of(a, b, i, j) -> bool:
-    few = i.shape == j.shape and SCATTERED * math.prod(i.shape) <= a.shape[0] * b.shape[-1]
-    return len(a.shape) == len(b.shape) == 2 and few
 
 
 def _one_of_each_row(a, b, i, axis) -> bool:
@@ -51,21 +33,6 @@ def _one_of_each_row(a, b, i, axis) -> bool:
 
 def _one_in_each_row(i, v, axis) -> bool:
     return len(v.shape) == 2 and axis % 2 == 1 and is_inexact(v.dtype)
-
-
-def _puts(z, g, i, s, axis: int) -> bool:
-    """Whether rows or columns `g`, fewer than half of them, are added to a matrix of zeros."""
-    ours = s in ((0,), (0, None)) if axis == 0 else s == (None, 0)
-    if not ours or number(z) != 0 or not is_inexact(g.dtype) or len(i.shape) != 1:
-        return False
-    shape = list(z.shape)
-    shape[axis] = i.shape[0]
-    return g.shape == tuple(shape) and 2 * i.shape[0] <= z.shape[axis]
-
-
-def _puts_places(z, g, i, j) -> bool:
-    ours = number(z) == 0 and is_inexact(g.dtype) and len(g.shape) == 1 and g.shape == i.shape == j.shape
-    return ours and SCATTERED * g.shape[0] <= z.shape[0] * z.shape[1]
 
 
 def _put_rows(F, i, rows, count: int):
@@ -187,23 +154,12 @@ RULES = (
     R("scaled_product_right", REASSOCIATES, lambda F, a, b, c: (a @ b) * c, lambda F, a, b, c: a @ (b * number(c)),
       numbers="c", when=lambda a, b, c: _is_scaled_sooner(a, b, c, b),
       example={"a": Floats((40, 2)), "b": Floats((2, 9)), "c": Full((), 1.7)}),
-    # a part of a product from parts of its operands: few enough that the product may be there for others as well
-    R("rows_of_product", REASSOCIATES, lambda F, a, b, i, s: F.index(a @ b, i, spec=s),
-      lambda F, a, b, i, s: F.index(a, i, spec=s[:1]) @ b, when=_rows_of,
-      example={"a": Floats((9, 4)), "b": Floats((4, 5)), "i": Ints((2,), 9), "s": (0,)}),
-    R("columns_of_product", REASSOCIATES, lambda F, a, b, i, s: F.index(a @ b, i, spec=s),
-      lambda F, a, b, i, s: a @ F.index(b, i, spec=s), when=_columns_of,
-      example={"a": Floats((3, 4)), "b": Floats((4, 9)), "i": Ints((2,), 9), "s": (None, 0)}),
-    R("places_of_product", REASSOCIATES, lambda F, a, b, i, j: F.index(a @ b, i, j, spec=(0, 1)),
-      lambda F, a, b, i, j: F.sum(
-          F.index(a, i, spec=(0,)) * F.index(F.permute(b, dims=(1, 0)), j, spec=(0,)),
-          axis=(len(i.shape),), keepdims=False),
-      when=_places_of, example={"a": Floats((9, 4)), "b": Floats((4, 9)), "i": Ints((5,), 9), "j": Ints((5,), 9)}),
+    # one element of each row of a product from parts of its operands
     R("one_of_each_row", REASSOCIATES, lambda F, a, b, i, k: F.gather(a @ b, i, axis=k),
       lambda F, a, b, i, k: F.sum(
           a * F.index(F.permute(b, dims=(1, 0)), _row(F, i, b.shape[1]), spec=(0,)), axis=(1,), keepdims=True),
       when=_one_of_each_row, example={"a": Floats((5, 4)), "b": Floats((4, 16)), "i": Ints((5, 1), 16), "k": 1}),
-    # and its gradient: products of what is zero but for one element in each row, or a few rows, or a few columns
+    # and its gradient: products of what is zero but for one element in each row
     R("one_in_each_row_times", REASSOCIATES, lambda F, i, v, b, k, n: F.place(i, v, axis=k, size=n) @ b,
       lambda F, i, v, b, k, n: v * F.index(b, _row(F, i, n), spec=(0,)),
       when=lambda i, v, b, k, n: _one_in_each_row(i, v, k) and len(b.shape) == 2,
@@ -212,33 +168,6 @@ RULES = (
       lambda F, a, i, v, k, n: _put_columns(F, _row(F, i, n), a * F.reshape(v, shape=(1, v.shape[0])), n),
       when=lambda a, i, v, k, n: _one_in_each_row(i, v, k) and len(a.shape) == 2 and n >= SCATTERED,
       example={"a": Floats((4, 5)), "i": Ints((5, 1), 16), "v": Floats((5, 1)), "k": 1, "n": 16}),
-    R("put_rows_times", REASSOCIATES, lambda F, z, g, i, s, b: F.index_put(z, g, i, spec=s, accumulate=True) @ b,
-      lambda F, z, g, i, s, b: _put_rows(F, i, g @ b, z.shape[0]),
-      numbers="z", when=lambda z, g, i, s, b: _puts(z, g, i, s, 0) and len(b.shape) == 2,
-      example={"z": Full((9, 4), 0.0), "g": Floats((3, 4)), "i": Ints((3,), 9), "s": (0,), "b": Floats((4, 5))}),
-    R("times_put_rows", REASSOCIATES, lambda F, z, g, i, s, a: a @ F.index_put(z, g, i, spec=s, accumulate=True),
-      lambda F, z, g, i, s, a: F.index(a, i, spec=(None, 0)) @ g,
-      numbers="z", when=lambda z, g, i, s, a: _puts(z, g, i, s, 0) and len(a.shape) == 2,
-      example={"z": Full((9, 4), 0.0), "g": Floats((3, 4)), "i": Ints((3,), 9), "s": (0,), "a": Floats((5, 9))}),
-    R("put_columns_times", REASSOCIATES, lambda F, z, g, i, s, b: F.index_put(z, g, i, spec=s, accumulate=True) @ b,
-      lambda F, z, g, i, s, b: g @ F.index(b, i, spec=(0,)),
-      numbers="z", when=lambda z, g, i, s, b: _puts(z, g, i, s, 1) and len(b.shape) == 2,
-      example={"z": Full((4, 9), 0.0), "g": Floats((4, 3)), "i": Ints((3,), 9), "s": (None, 0), "b": Floats((9, 5))}),
-    R("times_put_columns", REASSOCIATES, lambda F, z, g, i, s, a: a @ F.index_put(z, g, i, spec=s, accumulate=True),
-      lambda F, z, g, i, s, a: _put_columns(F, i, a @ g, z.shape[1]),
-      numbers="z", when=lambda z, g, i, s, a: _puts(z, g, i, s, 1) and len(a.shape) == 2,
-      example={"z": Full((4, 9), 0.0), "g": Floats((4, 3)), "i": Ints((3,), 9), "s": (None, 0), "a": Floats((5, 4))}),
-    R("put_places_times", REASSOCIATES,
-      lambda F, z, g, i, j, b: F.index_put(z, g, i, j, spec=(0, 1), accumulate=True) @ b,
-      lambda F, z, g, i, j, b: _put_rows(
-          F, i, F.reshape(g, shape=(*g.shape, 1)) * F.index(b, j, spec=(0,)), z.shape[0]),
-      numbers="z", when=lambda z, g, i, j, b: _puts_places(z, g, i, j) and len(b.shape) == 2,
-      example={"z": Full((9, 9), 0.0), "g": Floats((5,)), "i": Ints((5,), 9), "j": Ints((5,), 9), "b": Floats((9, 4))}),
-    R("times_put_places", REASSOCIATES,
-      lambda F, z, g, i, j, a: a @ F.index_put(z, g, i, j, spec=(0, 1), accumulate=True),
-      lambda F, z, g, i, j, a: _put_columns(F, j, F.index(a, i, spec=(None, 0)) * g, z.shape[1]),
-      numbers="z", when=lambda z, g, i, j, a: _puts_places(z, g, i, j) and len(a.shape) == 2,
-      example={"z": Full((9, 9), 0.0), "g": Floats((5,)), "i": Ints((5,), 9), "j": Ints((5,), 9), "a": Floats((4, 9))}),
     # a triangle of ones adds up what is before, or after
     R("lower_ones_times", REASSOCIATES, lambda F, o, x: F.tril(o, diagonal=0) @ x,
       lambda F, o, x: F.cumsum(x, axis=0, reverse=False), numbers="o", when=_triangle_of_ones,
