@@ -24,7 +24,9 @@ from eager.core.parameter import Parameter
 from eager.core.tensor import Tensor
 from eager.engine.language import source
 from eager.surface import methods, names, operators, overriding, public
+from graphc.ops import allocator
 
+allocator.keep_freed_memory()
 operators.install()
 methods.install()
 overriding.install()

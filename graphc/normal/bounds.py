@@ -14,6 +14,7 @@ class Bounds(NamedTuple):
 
     enough   what a form may cost at most, as a share of the cost as written
     worth    the share of the graph's cost that a region must have to be looked at, and that its form must save
+    promising  what a choice of atoms must cost at most, as a share, for as many units as `per_operation` allows
     hopeful  what a usual choice of atoms may cost at most, as a share, for others to be tried
     tries    choices of atoms for a region, beside the usual ones
     work     units of work of the whole search, beside `PER_NODE` for each node of the graph, and `of_run`
@@ -21,20 +22,22 @@ class Bounds(NamedTuple):
     of_run   units for each scalar operation that a graph or a region costs: a program that runs for a second may be
              searched for some tenths of one
     longer   how often the units that the cheapest choice so far has taken, another may take
-    region   units of all choices for a region, beside `per_operation` for each scalar operation that it costs: where
-             there is little to be saved, little is looked for
+    region   units of all choices for a region, beside `per_operation` for each scalar operation that it costs, or as
+             long as none is promising `unpromising`: where there is little to be saved, little is looked for
     unlikely  units of a region of which the gate expects nothing
     """
 
     enough: float = 0.9
     worth: float = 0.002
+    promising: float = 0.97
     hopeful: float = 0.92
     tries: int = 12
     work: int = 160_000
     attempt: int = 100_000
     longer: float = 8.0
-    region: int = 60_000
+    region: int = 80_000
     per_operation: float = 2.0
+    unpromising: float = 2e-3
     unlikely: int = 15_000
     of_run: float = 5e-5
 

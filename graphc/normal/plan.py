@@ -10,6 +10,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, final
 
 from graphc.normal.affine import Unsolved
@@ -87,7 +88,7 @@ class Memory:
         for factors, out, sizes in terms:
             alike = self.alike(factors, out, sizes)
             self._summed.update(_summed_alone(factors, out))
-            for subset, atoms in alike.products():
+            for subset, atoms in alike.products:
                 self._of_atoms.setdefault(atoms, []).append((alike, subset))
                 self._popular.pop(atoms, None)
 
@@ -141,7 +142,7 @@ class Memory:
         """Whether a term has a product, or the sum of an atom, that another may have as well."""
         alike = self.alike(factors, out, sizes)
         return any(self._summed[atom] > 1 for atom in _summed_alone(factors, out)) or any(
-            self.sharers(self.common(alike, subset)) > 1 for subset, _ in alike.products()
+            self.sharers(self.common(alike, subset)) > 1 for subset, _ in alike.products
         )
 
     def _count(self, key: Any) -> int:
@@ -229,16 +230,21 @@ class _Alike:
         self._labels = [frozenset([k for place in f.places for k in place.labels]) for f in factors]
         self._out = out
         self._known: dict[int, tuple[Any, tuple[int, ...]]] = {}
+        self._atoms: dict[int, Atoms] = {}
         self._sorted = sorted([(f.atom, 1 << k) for k, f in enumerate(factors)])
         self.repeats = len({f.atom for f in factors}) < len(factors)  # whether factors may be equal
 
+    @cached_property
     def products(self) -> list[tuple[int, Atoms]]:
         """The subsets of several factors that are connected by labels, and their atoms."""
         return [(s, self.atoms(s)) for s in connected(beside(self._labels)) or () if s & (s - 1)]
 
     def atoms(self, subset: int) -> Atoms:
         """Those of the factors of a subset, in order: products of others are others."""
-        return tuple([atom for atom, bit in self._sorted if bit & subset])
+        found = self._atoms.get(subset)
+        if found is None:
+            found = self._atoms[subset] = tuple([atom for atom, bit in self._sorted if bit & subset])
+        return found
 
     def key(self, subset: int) -> tuple[Any, tuple[int, ...]]:
         """What the product of a subset is without the names of labels, its atoms first; and those that it keeps, in

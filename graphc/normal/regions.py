@@ -19,6 +19,9 @@ from graphc.normal.trial import Choice, Trial, Watch
 from graphc.normal.write import Writer, lifted_below
 from graphc.rewrite.cost import node_cost
 
+# nodes of regions for which nothing cheaper was found, and whether they were at stake: see `_at_stake`
+Vain = dict[int, tuple[Node, bool]]
+
 
 class Rewritten(NamedTuple):
     """A region that was: the user's line of its dearest node, what it cost and costs now, in scalar operations."""
@@ -32,12 +35,14 @@ class Rewritten(NamedTuple):
 
 
 def rewrite_regions(
-    graph: Graph, bounds: Bounds = BOUNDS, watch: Watch | None = None
-) -> tuple[Graph, list[Rewritten]]:  # fmt: skip
+    graph: Graph, bounds: Bounds = BOUNDS, watch: Watch | None = None, vain: Vain | None = None
+) -> tuple[Graph, list[Rewritten]]:
     """`graph` with its regions in their cheapest forms, and those that changed. Rounds differently.
 
     watch  is told of each form that is tried, see `Watch`
+    vain   what was searched in vain in this graph as it was before; what is in this search is added
     """
+    vain = {} if vain is None else vain
     nodes = graph.nodes
     users = graph.users()
     regions = promising(graph, users)
@@ -53,7 +58,7 @@ def rewrite_regions(
             continue
         key = _key(region, nodes)
         if key not in alike:
-            alike[key] = _better(region, points, least, trial)
+            alike[key] = _better(region, points, least, trial, vain)
         better = alike[key]
         if better is not None:
             part = _part(region, [region.members[k] for k in better.members], users)
@@ -75,16 +80,31 @@ class _Better(NamedTuple):
     hopes: bool
 
 
-def _better(region: Region, points: Mapping[int, bool], least: float, trial: Trial) -> _Better | None:
-    """The cheapest form that is found; None if it saves too little. points: what `may_gain` finds."""
+def _better(region: Region, points: Mapping[int, bool], least: float, trial: Trial, vain: Vain) -> _Better | None:
+    """The cheapest form that is found; None if it saves too little. points: what `may_gain` finds.
+
+    A region is not searched again if little is new: its nodes that are, and what is at stake only now or because of
+    them, cost less than must be saved.
+    """
     bounds, nodes, users = trial.bounds, trial.nodes, trial.users
     before = trial.price(region.members)
     enough = max(before - bounds.enough * before, least)  # to be saved
-    likely = trial.price(_at_stake(points, region, nodes, users)) >= enough
+    stake = frozenset(_at_stake(points, region, nodes, users))
+
+    def is_known(id: int) -> bool:
+        node, was_at_stake = vain.get(id, (None, False))
+        return node is nodes[id] and (was_at_stake or id not in stake)
+
+    new = {id: gains for id, gains in points.items() if not is_known(id)}
+    other = {id for id in region.members if not is_known(id)}.union(_at_stake(new, region, nodes, users))
+    if trial.price(other) < enough:
+        return None
+    likely = trial.price(stake) >= enough
     part = _up_to(points, region, nodes, users) if likely else region
     own = trial.price(part.members)
     best = trial.best(part, own - (1 - bounds.hopeful) * before, likely)
     if best is None or best[0] > own - enough:
+        vain.update({id: (nodes[id], id in stake) for id in region.members})
         return None
     after = before - own + best[0]
     # what is above may be less in the same forms, or one with them

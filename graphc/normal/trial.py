@@ -51,8 +51,11 @@ class Trial:
         """
         shared, sums, narrow = self._candidates(region)
         bounds, memory = self.bounds, self._memory
-        work = bounds.region + bounds.per_operation * self.price(region.members)
-        end = memory.left - (work if likely else min(work, bounds.unlikely))
+        before, start = self.price(region.members), memory.left
+        end = start - bounds.region - bounds.unpromising * before
+        last = start - bounds.region - bounds.per_operation * before
+        if not likely:
+            end = last = max(last, start - bounds.unlikely)
         most = self._most(region)
         found: tuple[float, Choice] | None = None
         worked = math.inf  # units, that the cheapest has taken
@@ -61,9 +64,10 @@ class Trial:
         def attempt(atoms: frozenset[int], hopes: bool = True) -> None:
             nonlocal found, worked
             choice, left = Choice(atoms, hopes), memory.left
-            if choice in prices or left < max(end, 0):
+            until = last if found is not None and found[0] <= bounds.promising * before else end
+            if choice in prices or left < max(until, 0):
                 return
-            price = prices[choice] = self.cost(region, choice, min(most, left - end, bounds.longer * worked))
+            price = prices[choice] = self.cost(region, choice, min(most, left - until, bounds.longer * worked))
             if price is not None and (found is None or price < found[0]):
                 found, worked = (price, choice), left - memory.left
 

@@ -94,12 +94,10 @@ class Writer:
                 result = self._emitted(form, node.dtype)
             except Unsolved:
                 result = None
-            if (
-                result is not None
-                and result.aval == node.aval
-                and self._cost(mark, result.id) < self._before(id) * (SHARED if self._is_shared(form) else 1)
-            ):
-                return result
+            if result is not None and result.aval == node.aval:
+                cost, before = self._cost(mark, result.id), self._before(id)
+                if cost < before or (cost < before * SHARED and self._is_shared(form)):
+                    return result
             builder.rollback(mark)
             self._memory.made = made
         return self._as_it_was(id)

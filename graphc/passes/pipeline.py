@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Sequence
@@ -15,7 +16,7 @@ from graphc.ir.definitions import without_composites
 from graphc.ir.memory import without_collector
 from graphc.ir.structure import map_bodies
 from graphc.normal.bounds import BOUNDS, WIDER
-from graphc.normal.regions import rewrite_regions
+from graphc.normal.regions import Vain, rewrite_regions
 from graphc.passes.assumptions import drop_proven
 from graphc.passes.bands import split_bands
 from graphc.passes.batching import batch_products
@@ -161,7 +162,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("windows", REASSOCIATES, join_windows),
         ("sums of sums", REASSOCIATES, join_sums),
         ("factors of sums", REASSOCIATES, take_out_factors),
-        ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings)),
+        ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings, vain={})),
     )
     return (
         ("gradient rules", EXACT, without_rules),
@@ -213,10 +214,15 @@ def settings_for(strict: bool = False, level: int = USUAL, without: str | Collec
     return settings_of(mechanisms() if without else (), strict, level, without)
 
 
-def sums_of_products(graph: Graph, settings: Settings = DEFAULT) -> Graph:
-    """`graph` with its products in their cheapest order and structure."""
+def sums_of_products(graph: Graph, settings: Settings, vain: Vain, again: bool = False) -> Graph:
+    """`graph` with its products in their cheapest order and structure.
+
+    vain   see `rewrite_regions`
+    again  whether such a search has just found something: then each region is as promising as one in which it has
+    """
     spelled = multilinear(graph)
-    rewritten, found = rewrite_regions(spelled, WIDER if settings.level >= WIDE else BOUNDS)
+    bounds = WIDER if settings.level >= WIDE else BOUNDS
+    rewritten, found = rewrite_regions(spelled, bounds._replace(promising=math.inf) if again else bounds, vain=vain)
     if not found:
         return graph
     clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(as_before(rewritten, spelled, graph))))
@@ -225,9 +231,10 @@ def sums_of_products(graph: Graph, settings: Settings = DEFAULT) -> Graph:
         narrow(clean) if settings.allow("demand", REASSOCIATES) else clean
     )  # of what products read parts only now
     if narrowed is not clean:
-        return sums_of_products(eliminate_common_subexpressions(narrowed), settings)
+        return sums_of_products(eliminate_common_subexpressions(narrowed), settings, vain, again=True)
     # what is much less was a sum that had to be an atom, of which the forms may be known now
-    return sums_of_products(clean, settings) if any(each.after <= MUCH * each.before for each in found) else clean
+    much = any(each.after <= MUCH * each.before for each in found)
+    return sums_of_products(clean, settings, vain, again=True) if much else clean
 
 
 def like_terms(graph: Graph, settings: Settings = DEFAULT) -> Graph:

@@ -13,7 +13,7 @@ from graphc.ir import Graph
 from graphc.ir.check import check
 from graphc.normal.find import regions_of
 from graphc.normal.gate import may_gain, may_start_gain
-from graphc.normal.regions import rewrite_regions
+from graphc.normal.regions import Vain, rewrite_regions
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.fold import fold_constants
@@ -130,6 +130,31 @@ def test_what_is_best_as_it_is_stays(f):
     rewritten, found = rewrite_regions(graph)
     assert rewritten is graph
     assert found == []
+
+
+def test_a_region_is_not_searched_again_unless_much_of_it_is_new():
+    def f(a, b, x):
+        h = a @ b
+        centred = h - h.mean(0)
+        return centred * (centred * centred).mean(0).rsqrt() * x, (centred * x).sum(0)
+
+    graph, _ = traced(f, (M, M, V))
+    tried: list[float] = []
+    vain: Vain = {}
+
+    def search() -> int:
+        tried.clear()
+        assert rewrite_regions(graph, watch=lambda region, price, *_: tried.append(price), vain=vain)[1] == []
+        return len(tried)
+
+    first = search()
+    assert first > 0
+    assert search() == 0
+    cheapest, *_, dearest = sorted(vain, key=lambda id: node_cost(graph.nodes[id], graph.nodes))
+    del vain[cheapest]
+    assert search() == 0
+    del vain[dearest]
+    assert search() == first
 
 
 @pytest.mark.parametrize("differentiated", [False, True])
