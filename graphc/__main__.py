@@ -27,8 +27,8 @@ class Command(NamedTuple):
 COMMANDS = {
     "run": Command("run a PyTorch program, unchanged, over eager", "running", "add_run", "run"),
     "launch": Command("start the processes of a job, and watch them", ".launch.options", "add_options", "run_options"),
-    "show": Command("print a saved graph as text", "graphs", "add_show", "show"),
-    "export": Command("write a saved graph in another format", "graphs", "add_export", "export"),
+    "show": Command("print a graph, or that of a function, as text", "graphs", "add_graph", "show"),
+    "export": Command("write a graph, or that of a function, in another format", "graphs", "add_export", "export"),
     "optimize": Command("optimize a graph or function, and say what was done", "optimizing", "add_explain", "optimize"),
     "explain": Command("say what the optimizer does to a graph or function", "optimizing", "add_explain", "explain"),
     "memory": Command(
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (GraphcError, OSError, ValueError) as error:
-        name = getattr(error, "filename", None) or getattr(given, "target", None) or getattr(given, "file", None)
+        name = getattr(error, "filename", None) or getattr(given, "target", None)
         print(one_line(str(name or "graphc"), error), file=sys.stderr)
         return WRONG if given.command == "run" else REFUSED
 

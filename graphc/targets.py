@@ -15,11 +15,12 @@ import sys
 import traceback
 import typing
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
+from graphc.errors import GraphcError
 from graphc.running.torch_names import torch_names
 from graphc.scoped import attribute
 
@@ -65,6 +66,19 @@ def _call(target: str, args: str | None) -> tuple[Callable[..., Any], tuple[Any,
         raise TargetError(NO_PAIR.format(target, "returned", type(made).__name__))
     fn, positional, *keywords = made
     return fn, tuple(positional), keywords[0] if keywords else {}
+
+
+@contextlib.contextmanager
+def running(target: str) -> Iterator[None]:
+    """A block that runs the function `target`: of what its code raises it says the line. Raises TargetError."""
+    try:
+        yield
+    except GraphcError:  # says it by itself
+        raise
+    except Exception as error:
+        # notes have the line of an op that fails under a trace
+        where = "".join(f" {note}" for note in getattr(error, "__notes__", ())) or _user_line(error)
+        raise TargetError(f"the function raises {type(error).__name__}: {_line(error)}{where}") from error
 
 
 def _refuse_by_annotation(target: str, factory: Callable[..., Any]) -> None:
@@ -150,6 +164,15 @@ def _load_file(path: Path) -> Any:
         where = _line_in(path, error)
         raise TargetError(f"'{path}' cannot be loaded: {type(error).__name__}: {_line(error)}{where}") from error
     return module
+
+
+def _user_line(error: Exception) -> str:
+    """The innermost line of the user's code, as " at model.py:3"."""
+    from graphc.capture.location import line_of, shown_file
+
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    lines = [line_of(frame.f_code, frame.f_lasti) for frame in frames if shown_file(frame.f_code) is not None]
+    return f" at {lines[-1]}" if lines else ""
 
 
 def _without_arguments(script: str) -> contextlib.AbstractContextManager[None]:

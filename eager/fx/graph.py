@@ -84,7 +84,7 @@ class Graph:
         self._tracer_extras = tracer_extras
         self._codegen = CodeGen()
         self._co_fields: dict[str, Any] = {}
-        self._root = Node(self, "", "output", "", (), {})  # before the first node, and after the last
+        self._root = Node(self, "", "root", "", (), {})  # before the first node, and after the last
         self._insert: Callable[[Node], None] = self._root.prepend
 
     @property

@@ -20,7 +20,7 @@ __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "ma
 
 Argument = Any  # a Node, a constant, or tuples, lists, dicts and slices of them
 Target = Callable[..., Any] | str
-OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
+OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output", "root")
 ILLEGAL_OP = "op '{}' is not in _legal_ops"
 NOT_CALLABLE = "Node [graph = {}, name = '{}'] target {} has type {} but a Callable is expected"
 NOT_A_STRING = "Node [graph = {}, name = '{}'] target {} has type {} but a str is expected"
@@ -45,8 +45,8 @@ class Node:
     """A value of a graph, and how it comes about.
 
     op: "placeholder" (an argument), "get_attr" (an attribute of the module), "call_function", "call_method",
-    "call_module", or "output". target: which function, or the name of what. args, kwargs: what it is called with;
-    users: the nodes that take it; meta: what passes note of it.
+    "call_module", or "output"; "root" stands between the last and the first. target: which function, or the name of
+    what. args, kwargs: what it is called with; users: the nodes that take it; meta: what passes note of it.
     """
 
     _prev: Node

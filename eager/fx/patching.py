@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from eager.fx.node import map_aggregate
@@ -43,8 +43,8 @@ class Patcher:
         self._undo.append(undo)
         scope[name] = value
 
-    def patch_method(self, cls: type, name: str, value: Any) -> None:
-        """Let the method `name` of a class be `value`."""
+    def patch_method(self, cls: type, name: str, value: Any, deduplicate: bool = True) -> None:
+        """Let the method `name` of a class be `value`. deduplicate: for those who call PyTorch's."""
         before = vars(cls).get(name, _ABSENT)
 
         def undo() -> None:
@@ -65,11 +65,14 @@ class Patcher:
         for cls, name in wrapped_methods:
             self.patch_method(cls, name, recording_method(cls, name))
 
-    def visit_once(self, scope: dict[str, Any]) -> bool:
-        """Whether these globals are looked through for the first time."""
-        new = id(scope) not in self._visited
+    def autowrap(self, scope: dict[str, Any], ids: Set[int]) -> None:
+        """Let calls of the functions with these ids that globals name be written down."""
+        if id(scope) in self._visited:
+            return
         self._visited.add(id(scope))
-        return new
+        for name, value in [*scope.items()]:
+            if name[0] != "_" and callable(value) and id(value) in ids:
+                self.patch(scope, name, recording(value))
 
 
 def first_proxy(*values: Any) -> Proxy | None:

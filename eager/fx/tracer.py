@@ -19,7 +19,7 @@ from eager.core.tensor import Tensor
 from eager.fx.codegen import PyTreeCodeGen, PyTreeInfo
 from eager.fx.graph import Graph
 from eager.fx.node import Argument, has_side_effect
-from eager.fx.patching import Patcher, recording
+from eager.fx.patching import Patcher
 from eager.fx.proxy import ParameterProxy, Proxy, TracerBase, base_types
 from eager.nn.module import Module
 from eager.nn.modules.container import Sequential
@@ -255,23 +255,14 @@ class Tracer(TracerBase):
             def forward(*args: Any, **kwargs: Any) -> Any:
                 return call(mod, *args, **kwargs)
 
-            self._autowrap(patcher, getattr(getattr(mod, "forward", mod), "__globals__", {}))
+            patcher.autowrap(getattr(getattr(mod, "forward", mod), "__globals__", {}), self._autowrap_function_ids)
             return self.call_module(mod, forward, args, kwargs)
 
         patcher.patch_method(Module, "__getattr__", module_getattr)
         patcher.patch_method(Module, "__call__", module_call)
         patcher.patch_wrapped()
-        self._autowrap(patcher, scope)
-        for module in self._autowrap_search:
-            self._autowrap(patcher, vars(module))
-
-    def _autowrap(self, patcher: Patcher, scope: dict[str, Any]) -> None:
-        """Let calls of the functions to be wrapped that these globals name be written down."""
-        if not patcher.visit_once(scope):
-            return
-        for name, value in [*scope.items()]:
-            if name[0] != "_" and callable(value) and id(value) in self._autowrap_function_ids:
-                patcher.patch(scope, name, recording(value))
+        for each in (scope, *map(vars, self._autowrap_search)):
+            patcher.autowrap(each, self._autowrap_function_ids)
 
     def create_args_for_root(self, root_fn: Callable[..., Any], is_module: bool,
                              concrete_args: Any = None) -> tuple[Any, list[Any]]:  # fmt: skip

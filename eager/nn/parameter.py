@@ -91,8 +91,8 @@ class UninitializedTensorMixin:
 
     @property
     def data(self) -> Any:
-        """The tensor itself, which has no history."""
-        return self
+        """A tensor without elements: what initializes all parameters of a model passes over those without a shape."""
+        return Tensor._wrap(zeros_on(self._d.device, (0,), self._d.numpy_dtype))
 
     @data.setter
     def data(self, value: Any) -> None:

@@ -26,8 +26,10 @@ from eager.sparse.parts import (
     linear,
     made,
     row,
+    stacked,
     taken,
 )
+from graphc.ops.dtypes import INT32, INT64
 
 _SHORT = {"sparse_coo": "", "sparse_csr": "_csr", "sparse_csc": "_csc", "sparse_bsr": "_bsr", "sparse_bsc": "_bsc"}
 
@@ -145,6 +147,28 @@ def _to_compressed(x: Tensor, name: str, blocksize: Any, dense_dim: int | None) 
     return compressed(source, name, block)
 
 
+def starts_of(rows: Tensor, lines: int) -> Tensor:
+    """Where each of `lines` rows begins among elements whose rows are in order, and where the last one ends."""
+    return E.searchsorted(rows, made(np.arange(lines + 1)), right=False)
+
+
+def coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """`starts_of` the sorted rows `input` of a matrix of `size` rows. As `torch._convert_indices_from_coo_to_csr`."""
+    if input.dim() != 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
+    return E.cast(starts_of(input, size), dtype=INT32 if out_int32 else INT64)
+
+
+def csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """Rows and columns, below batches, the other way round if `transpose`. As `_convert_indices_from_csr_to_coo`."""
+    matrix = tensor(Sparse("sparse_csr", (crow_indices, col_indices, col_indices), crow_indices.shape))
+    *ahead, rows, columns = elements(matrix)[0]
+    found = stacked([*ahead, *((columns, rows) if transpose else (rows, columns))])
+    return E.cast(found, dtype=INT32 if out_int32 else INT64)
+
+
 def compressed(source: Tensor, name: str, block: tuple[int, ...] = ()) -> Tensor:
     """A coalesced COO tensor, the last two sparse dims of which are those of matrices, in a compressed layout."""
     indices, values = source._d.parts
@@ -152,7 +176,7 @@ def compressed(source: Tensor, name: str, block: tuple[int, ...] = ()) -> Tensor
     shape = source._d.shape
     lines = shape[lead if name in BY_ROWS else lead + 1]
     if name == "sparse_csr" and not lead:  # in order as it is, which a trace needs no values for
-        starts = E.searchsorted(row(indices, 0), made(np.arange(lines + 1)), right=False)
+        starts = starts_of(row(indices, 0), lines)
         return tensor(Sparse(name, (starts, row(indices, 1), values), shape))
     where = known(indices)
     rows, columns = where[lead:]

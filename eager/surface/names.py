@@ -118,6 +118,7 @@ FUNCTIONS = {
     "sparse_bsr sparse_coo sparse_csc sparse_csr strided",
     "sparse.construction": "sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor "
     "sparse_csc_tensor sparse_csr_tensor",
+    "sparse.conversion": "_convert_indices_from_coo_to_csr=coo_to_csr _convert_indices_from_csr_to_coo=csr_to_coo",
     "sparse.products": "spmm=matmul dsmm=matmul",
     "sparse.reductions": "hspmm",
     "storage": "TypedStorage UntypedStorage",

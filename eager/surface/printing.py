@@ -101,7 +101,7 @@ def _text(t: Tensor) -> str:
     if is_sparse(t):
         from eager.sparse.text import sparse_text
 
-        return sparse_text(t, _shown_text, _history(t), _with_suffixes)
+        return sparse_text(t, shown_text, _history(t), _with_suffixes)
     if data.__class__ is not np.ndarray and (text := data.text()) is not None:
         return text
     if data.__class__ is not np.ndarray and data.captured:
@@ -112,10 +112,11 @@ def _text(t: Tensor) -> str:
     if array is None:
         kind = f"{SHORT_NAMES[t._dtype()]}[{','.join(map(str, data.shape))}]"
         return f"{prefix}<{kind} traced>)"
-    return _with_suffixes(prefix + _shown_text(array, len(prefix)), _suffixes(t, array), len(prefix))
+    return _with_suffixes(prefix + shown_text(array, len(prefix)), _suffixes(t, array), len(prefix))
 
 
-def _shown_text(array: np.ndarray, indent: int) -> str:
+def shown_text(array: np.ndarray, indent: int) -> str:
+    """The numbers of an array as a tensor prints them, in lines that are moved right by `indent`."""
     # bfloat16 prints as the float32 numbers that it holds
     return _array_text(array.astype(FLOAT32) if array.dtype.kind == "V" else array, indent)
 

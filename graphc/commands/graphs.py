@@ -1,7 +1,8 @@
-"""`graphc show`, `graphc export`, and `graphc check` of graph files."""
+"""`graphc show`, `graphc export`, and `graphc check` of graph files; which graph a command line means."""
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from graphc.commands.exit_codes import FINE, REFUSED
 from graphc.commands.output import one_line, write
 from graphc.errors import GraphcError
 from graphc.ir.graph import Graph
+from graphc.targets import add_target, running, target_of
 
 
 def _tensorboard(graph: Graph) -> bytes:
@@ -43,23 +45,42 @@ FORMATS: dict[str, Callable[[Graph], str | bytes]] = {
 }  # fmt: skip
 
 
-def add_show(parser: ArgumentParser) -> None:
-    parser.add_argument("file", help="a graph file")
+def add_graph(parser: ArgumentParser) -> None:
+    add_target(parser, "a graph file, or a function: ")
+
+
+def graph_file(given: Namespace) -> Graph | None:
+    """The graph of the file that was named; None if it was no file."""
+    if ":" not in given.target or os.path.exists(given.target):
+        return Graph.load(given.target)
+    return None
+
+
+def graph_of(given: Namespace) -> Graph:
+    """The graph of the file that was named, or of the function on its arguments."""
+    file = graph_file(given)
+    if file is not None:
+        return file
+    from graphc.capture import trace
+
+    function, arguments = target_of(given)
+    with running(given.target):
+        return trace(function, *arguments)
 
 
 def show(given: Namespace) -> int:
-    write(str(Graph.load(given.file)), "-")
+    write(f"{graph_of(given)}", "-")
     return FINE
 
 
 def add_export(parser: ArgumentParser) -> None:
-    parser.add_argument("file", help="a graph file")
+    add_graph(parser)
     parser.add_argument("--to", choices=FORMATS, required=True, help="the format: %(choices)s", metavar="FORMAT")
     parser.add_argument("-o", "--output", default="-", help="where to write it; by default to the terminal")
 
 
 def export(given: Namespace) -> int:
-    write(FORMATS[given.to](Graph.load(given.file)), given.output)
+    write(FORMATS[given.to](graph_of(given)), given.output)
     return FINE
 
 

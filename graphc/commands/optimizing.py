@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, Namespace
 
 from graphc.commands.exit_codes import FINE
+from graphc.commands.graphs import add_graph, graph_of
 from graphc.commands.output import write
 from graphc.display.terminal import colors, columns
-from graphc.ir.graph import Graph
 from graphc.passes.settings import LEVELS, USUAL
-from graphc.targets import add_target, target_of
 
 
 def add_explain(parser: ArgumentParser) -> None:
-    add_target(parser, "a graph file, or a function: ")
+    add_graph(parser)
     parser.add_argument("--step", action="store_true", help="print what each pass and each rule changes, in order")
     parser.add_argument("--details", action="store_true", help="also each region, and what was kept and why")
     parser.add_argument("--measure", action="store_true", help="also the time of each region, before and after")
@@ -40,7 +38,7 @@ def _optimized(given: Namespace, graph_too: bool) -> str:
     from graphc.explaining import steps
     from graphc.passes import optimize as optimized
 
-    graph = _graph(given)
+    graph = graph_of(given)
     how = {"strict": given.strict, "level": given.level, "without": [n for n in given.without.split(",") if n]}
     if given.step:
         return "".join(f"{k}. {step}\n" for k, step in enumerate(steps(graph, **how), 1))
@@ -50,21 +48,3 @@ def _optimized(given: Namespace, graph_too: bool) -> str:
         return f"{found.to_json()}\n"
     said = found.text(columns(), color=colors())
     return f"{after}\n{said}\n" if graph_too else f"{said}\n"
-
-
-def graph_file(given: Namespace) -> Graph | None:
-    """The graph of the file that was named; None if it was no file."""
-    if ":" not in given.target or os.path.exists(given.target):
-        return Graph.load(given.target)
-    return None
-
-
-def _graph(given: Namespace) -> Graph:
-    """The graph of a file, or of a function on its arguments."""
-    file = graph_file(given)
-    if file is not None:
-        return file
-    from graphc.capture import trace
-
-    function, arguments = target_of(given)
-    return trace(function, *arguments)

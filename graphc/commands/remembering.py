@@ -6,13 +6,13 @@ import json
 from argparse import ArgumentParser, Namespace
 
 from graphc.commands.exit_codes import FINE
-from graphc.commands.optimizing import graph_file
+from graphc.commands.graphs import add_graph, graph_file
 from graphc.commands.output import write
-from graphc.targets import add_target, target_of
+from graphc.targets import running, target_of
 
 
 def add_memory(parser: ArgumentParser) -> None:
-    add_target(parser, "a graph file, or a function: ")
+    add_graph(parser)
     parser.add_argument("--exact", action="store_true", help="also ask XLA, which compiles it")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -25,6 +25,7 @@ def memory(given: Namespace) -> int:
         found = memory_of(file, exact=given.exact)
     else:
         function, arguments = target_of(given)
-        found = memory_of(function, *arguments, exact=given.exact)
+        with running(given.target):
+            found = memory_of(function, *arguments, exact=given.exact)
     write(json.dumps(found.to_dict(), indent=1) + "\n" if given.json else f"{found}\n", "-")
     return FINE

@@ -48,7 +48,7 @@ def fill(module: ModuleType, path: str) -> None:
     """Let the names that a module has not be placeholders. path: what it is in PyTorch, "distributed.optim"."""
 
     def otherwise(name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") or known(f"{path}.{name}"):  # a module is there once it has been imported
             raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
         vars(module)[name] = made = _placeholder(path, name)
         return made

@@ -80,3 +80,27 @@ def test_what_needs_cuda_is_named_and_refused() -> None:
             getattr(eager.cuda, name)()
     with eager.cuda.stream(None):
         assert isinstance(1, eager.cuda.Event) is False
+
+
+def test_a_graph_of_calls_is_walked_up_to_its_root() -> None:
+    node = next(iter(eager.fx.symbolic_trace(lambda x: eager.relu(x) + 1).graph.nodes))
+    seen = []
+    while node.op != "root":
+        seen.append(node.op)
+        node = node.next
+    assert seen == ["placeholder", "call_function", "call_function", "output"]
+
+
+def test_numbers_of_a_tensor_alone_are_printed() -> None:
+    from eager._tensor_str import PRINT_OPTS, _tensor_str
+
+    assert _tensor_str(eager.ones(2, 2), 4) == "[[1., 1.],\n     [1., 1.]]" and PRINT_OPTS.linewidth == 80
+
+
+def test_parameters_without_a_shape_are_passed_over_by_what_initializes_all() -> None:
+    layer = eager.nn.LazyLinear(2)
+    for parameter in layer.parameters():
+        parameter.data.fill_(1.0)
+    assert layer.weight.data.shape == (0,) and not layer.weight.data.requires_grad
+    layer(eager.ones(1, 3))
+    assert layer.weight.shape == (2, 3)

@@ -132,6 +132,33 @@ def test_optimize_takes_saved_graphs_and_writes_json(saved: str, capfdbinary: py
     assert json.loads(capfdbinary.readouterr().out)["name"] == "loss"
 
 
+def test_show_takes_a_function(function: str, capfdbinary: pytest.CaptureFixture[bytes]):
+    assert main(["show", function]) == 0
+    assert Graph.parse(capfdbinary.readouterr().out.decode()).name == "f"
+
+
+RAISES = "import torch\n\ndef f(x):\n    return {0}\n\ndef example_args():\n    return (torch.ones(3, 4),)\n"
+
+
+@pytest.mark.parametrize("command", ["show", "explain", "memory"])
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        (
+            "x @ x",
+            "RuntimeError: mat1 and mat2 shapes cannot be multiplied (3x4 and 3x4) in matmul(f32[3,4], f32[3,4])",
+        ),
+        ("{}[1]", "KeyError: 1"),
+    ],
+)
+def test_what_a_function_raises_is_one_line(command: str, expression: str, said: str, tmp_path: Path,
+                                            capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    (tmp_path / "given.py").write_text(RAISES.format(expression))
+    assert main([command, f"{tmp_path / 'given.py'}:f"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"the function raises {said} at " in line and line.endswith("given.py:4")
+
+
 @pytest.mark.parametrize("more", [["--without", "neg_ne"], ["--args", "none:none"]])
 def test_what_optimize_cannot_use_is_status_1(function: str, more: list[str], capsys: pytest.CaptureFixture[str]):
     assert main(["optimize", function, *more]) == 1
