@@ -55,10 +55,12 @@ def take_out_factors(graph: Graph) -> Graph:
     uses, facts = graph.uses(), Facts(graph.nodes)
     chosen: dict[int, _Scaled] = {}
     for sums in alike.values():
-        centred = _is_centred(next(iter(sums.values())), graph.nodes, facts)
-        # what is computed for others as well is not computed another time without its factors
+        first = next(iter(sums.values()))
+        centred = _is_centred(first, graph.nodes, facts)
+        # what others read scaled is not computed, or written, another time without its factors
+        written = len(first.summed) == 1 and not graph.nodes[first.summed[0]].op.pointwise
         if centred or any(
-            (s.small or s.number != 1) and (len(s.summed) == 1 or len(sums) > 1 or uses[graph.nodes[id].inputs[0]] == 1)
+            (s.small or s.number != 1) and (written or len(sums) > 1 or uses[graph.nodes[id].inputs[0]] == 1)
             for id, s in sums.items()
         ):
             chosen |= {id: s._replace(number=0) for id, s in sums.items()} if centred else sums
