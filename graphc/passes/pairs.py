@@ -19,6 +19,7 @@ from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.passes.picks import pick_of
 from graphc.passes.replacing import replaced
+from graphc.rewrite.rule import held_number
 
 _INDEX, _PUT, _SUM, _MEAN, _SPREAD = (OPS[name] for name in ("index", "index_put", "sum", "mean", "broadcast_to"))
 
@@ -70,9 +71,10 @@ class _Pairs:
         """The same as a node, if it adds up what is computed of pairs, or puts it in their places."""
         F, old = self._builder.language, self._graph.nodes[node.id]
         if node.op is _PUT and node.params["accumulate"]:
-            taken, zeros, triangle = self._taken.get(old.inputs[1]), self._held.value(old.inputs[0]), self._picked(old)
+            taken, triangle = self._taken.get(old.inputs[1]), self._picked(old)
+            zeros = held_number(old.inputs[0], self._graph.nodes) == 0
             # what reads a gradient computes it on the way, perhaps several times
-            if taken is None or not taken.is_cheap or triangle is None or zeros is None or zeros.any():
+            if taken is None or not taken.is_cheap or triangle is None or not zeros:
                 return None
             return self._left(taken.of, triangle) if taken.triangle in (None, triangle) else None
         if node.op is _SUM or node.op is _MEAN:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from graphc.facts.known import Facts
 from graphc.ir import Builder, Node, Symbol
 from graphc.ir.matrices import transposes
 from graphc.ops import OPS
+from graphc.ops.dtypes import INT64
 from graphc.ops.parts import axes, followed, whole
 from graphc.ops.solving import singular_message
+from graphc.rewrite.rule import held_number
 
 _INDEX, _SLICE, _RESHAPE, _PERMUTE, _MATMUL, _SUM = (
     OPS[name] for name in ("index", "slice", "reshape", "permute", "matmul", "sum")
@@ -131,7 +133,7 @@ class Picks:
         starts = [p.start for p in places if isinstance(p, range)]
         if held is not None and len(places) > 1:
             line = np.diagonal(held, starts[1] - starts[0])[min(starts) :][: pick.size]
-            if (line == line[:1]).all():
+            if line.size and (line == line[0]).all():
                 return F.full(shape=line.shape, value=line[0].item(), dtype=x.dtype)
             return builder.constant(line.copy())
         if len(places) > 1:
@@ -163,30 +165,34 @@ class Picks:
         if op is _MATMUL and (found := self._of_product(node, pick)) is not None:
             return found
         if len(pick.places) == 1:
-            return self._one_by_one(node, pick)
+            lines = pick.after < 2 and leaves_triangle(node)
+            return self._of_triangle(node, pick) if lines else self._one_by_one(node, pick)
         return self._of_matrix(node, pick) if node.aval.ndim == 2 else None
 
     def _same(self, node: Node) -> Callable[..., Symbol]:
         return lambda *given: self._builder.emit(node.op, given, node.params)
 
     def _of_product(self, node: Node, pick: Pick) -> Transfer | None:
-        """Rows, columns or elements of a product of matrices, or of a matrix and a vector."""
+        """Rows, columns or elements of a product of matrices, of stacks of them, or with a vector; some of a stack."""
         F, ranks = self._builder.language, [self._nodes[i].aval.ndim for i in node.inputs]
-        if max(ranks) > 2 or _ranges(pick):
+        if _ranges(pick) or len(pick.places) > 2 or (ranks[0] == 1 and pick.after):
             return None
         if len(pick.places) == 2:
             left, right = (pick._replace(after=1 - k, places=pick.places[k : k + 1]) for k in (0, 1))
-            return Transfer((left, right), lambda x, y: F.sum(x * F.permute(y, dims=(1, 0)), axis=(1,), keepdims=False))
-        if ranks[0] == 2 and pick.after == node.aval.ndim - 1:
-            return Transfer((pick._replace(after=1), None), self._same(node))
-        return Transfer((None, pick), self._same(node))
+            make = lambda x, y: F.sum(x * F.permute(y, dims=(1, 0)), axis=(1,), keepdims=False)
+            return Transfer((left, right), make) if ranks == [2, 2] else None
+        after = pick.after + (ranks[1] == 1)  # as if a vector were a matrix
+        if after < 2:
+            return Transfer((pick._replace(after=1), None) if after else (None, pick), self._same(node))
+        return Transfer((pick, pick), self._same(node)) if min(ranks) > 1 else None
 
     def summed(self, node: Node, k: int, part: Symbol, pick: Pick) -> Symbol | tuple[Symbol, Pick] | None:
         """What adds up an axis along which its operand number k is a part in zeros: all of it, or again a part."""
         rank = len(part.shape)
         if node.op is _SUM and len(pick.places) == 1 and pick.axes(rank).start in axes(node.params, rank):
             return self._same(node)(part)
-        if node.op is not _MATMUL or any(self._nodes[i].aval.ndim != 2 for i in node.inputs):
+        ranks = {self._nodes[i].aval.ndim for i in node.inputs}
+        if node.op is not _MATMUL or min(ranks) < 2 or (len(pick.places) > 1 and ranks != {2}):
             return None
         F, other = self._builder.language, node.inputs[1 - k]
         across = pick._replace(after=1 - k, places=pick.places[:1] if k else pick.places[-1:])  # what is added up
@@ -210,6 +216,24 @@ class Picks:
         F, make, box = self._builder.language, parts.make, (*box[:axis], (0, pick.size), *box[axis + 1 :])
         own = pick._replace(after=len(shape) - 1 - there)
         return Transfer((own,), self._same(node) if make is None else lambda x: make(F, x, box, shape, node.params))
+
+    def _of_triangle(self, node: Node, pick: Pick) -> Transfer:
+        """Rows or columns of what leaves a triangle, which may be of one number."""
+        F, (below, above), n = self._builder.language, left_by(node), node.shape[-1 - pick.after]
+        number = held_number(node.inputs[0], self._nodes) if node.aval.ndim == 2 else None
+
+        def left(x: Any) -> Symbol:
+            places = F.cast(self._lists(pick.places)[0], dtype=INT64)
+            places = F.in_range(F.where(places < 0, places + n, places), size=n)
+            across = self._builder.constant(np.arange(node.shape[pick.after - 2]), places.dtype)
+            row, column = (places, across) if pick.after else (across, places)
+            offsets = column - F.reshape(row, shape=(*row.shape, 1))
+            ours = F.logical_and(offsets >= -below, offsets <= above)
+            return F.where(ours, x, F.full(shape=(), value=0, dtype=node.dtype))
+
+        if number is None:
+            return Transfer((pick,), left)
+        return Transfer((), lambda: left(F.full(shape=(), value=number, dtype=node.dtype)))
 
     def _of_matrix(self, node: Node, pick: Pick) -> Transfer | None:
         """Of what turns a matrix, leaves a triangle, inverts or multiplies triangles."""

@@ -17,9 +17,9 @@ from typing import Any, final
 import numpy as np
 
 from graphc.facts import bands
-from graphc.facts.held import Held
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ops import OPS, Trait
+from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel
 from graphc.ops.parts import POINTWISE, Box, Parts, cut, followed, sizes, whole
 from graphc.passes.dce import eliminate_dead_code
@@ -27,7 +27,8 @@ from graphc.passes.demand import LESS
 from graphc.passes.picks import FEW, Pick, Picks, pick_of
 from graphc.rewrite.rule import held_number
 
-_PAD, _PUT, _WHERE = OPS["pad_zeros"], OPS["index_put"], OPS["where"]
+_PAD, _PUT, _WHERE, _DIV = (OPS[name] for name in ("pad_zeros", "index_put", "where", "div"))
+_SUMS = OPS["add"], OPS["sub"]
 
 
 def shrink(graph: Graph) -> Graph:
@@ -52,7 +53,6 @@ class _Writer:
         self._parts: dict[int, tuple[Symbol, Box]] = {}  # what has zeros around it: the rest, and where that lies
         self._rows: dict[int, tuple[Symbol, Pick]] = {}  # what is put into zeros, and where
         self._picks = Picks(self.builder, graph.nodes, self._now)
-        self._held = Held(graph.nodes)
         self._keeps: dict[Any, bool] = {}
 
     def write(self, node: Node) -> None:
@@ -77,7 +77,7 @@ class _Writer:
                 self.changed = True
                 return
         builder.copy(node, tuple([self.new.get(i, i) for i in node.inputs]))
-        if known:
+        if known and is_inexact(node.dtype):  # of others, what is put in one place twice may not be a sum
             self._put(node)
 
     def _now(self, id: int) -> Symbol:
@@ -86,32 +86,46 @@ class _Writer:
     def _put(self, node: Node) -> None:
         """Note the rows that are all of a node but zeros; those that are computed of others are put in its place."""
         if node.op is _PUT and node.params["accumulate"]:
-            zeros, pick = self._held.value(node.inputs[0]), pick_of(node, self._nodes)
-            if zeros is not None and not zeros.any() and pick is not None and pick.share(node.shape) <= FEW:
+            zeros, pick = held_number(node.inputs[0], self._nodes) == 0, pick_of(node, self._nodes)
+            if zeros and pick is not None and pick.share(node.shape) <= FEW:
                 self._rows[node.id] = self._now(node.inputs[1]), pick
-        for k, id in enumerate(node.inputs) if self._rows else ():
-            linear = node.op.bilinear or (node.op.traits & Trait.LINEAR and len(node.inputs) == 1)
-            if id in self._rows and linear and (found := self._put_through(node, k)) is not None:
-                self.changed = True
-                if isinstance(found, Symbol):
-                    self.new[node.id] = found.id
-                    return
-                rows, pick = self._rows[node.id] = found
-                self.new[node.id] = self._picks.laid(rows, pick, node.shape).id
-                return
+        found = self._put_through(node) if self._rows else None
+        if isinstance(found, Symbol):
+            self.new[node.id] = found.id
+        elif found is not None:
+            rows, pick = self._rows[node.id] = found
+            self.new[node.id] = self._picks.laid(rows, pick, node.shape).id
+        self.changed = self.changed or found is not None
 
-    def _put_through(self, node: Node, k: int) -> Symbol | tuple[Symbol, Pick] | None:
-        """The rows of a node that are computed of those of its operand number k, and where they are; or all of it."""
-        rows, pick = self._rows[node.inputs[k]]
-        for after in range(node.aval.ndim - len(pick.places) + 1):
-            own = pick._replace(after=after)
-            transfer = self._picks.through(node, own)
-            if transfer is not None and transfer.picks[k] == pick and own.share(node.shape) <= FEW:
-                operands = zip(node.inputs, transfer.picks, strict=True)
-                return transfer.make(
-                    *[rows if j == k else self._picks.taken(*each) for j, each in enumerate(operands)]
-                ), own
-        return self._picks.summed(node, k, rows, pick)
+    def _put_through(self, node: Node) -> Symbol | tuple[Symbol, Pick] | None:
+        """The rows of a node that are computed of those of its operands, and where they are; or all of it."""
+        op, known = node.op, [self._rows.get(i) for i in node.inputs]
+        both = [each for each in known if each is not None]
+        if op in _SUMS and len(both) == 2:
+            (a, pick), (b, other) = both
+            return (self.builder.emit(op, [a, b], node.params), pick) if pick == other else None
+        for k, each in enumerate(known):
+            if each is None or not self._is_linear(node, k):
+                continue
+            rows, pick = each
+            ways = [pick._replace(after=after) for after in range(node.aval.ndim - len(pick.places) + 1)]
+            for own in (*ways, pick._replace(places=pick.places[::-1])):
+                transfer = self._picks.through(node, own)
+                if transfer is not None and transfer.picks[k] == pick and own.share(node.shape) <= FEW:
+                    taken = [*map(self._picks.taken, node.inputs, transfer.picks)]
+                    return transfer.make(*taken[:k], rows, *taken[k + 1 :]), own
+            found = self._picks.summed(node, k, rows, pick)
+            if found is not None:
+                return found
+        return None
+
+    def _is_linear(self, node: Node, k: int) -> bool:
+        """Whether a node is linear in its operand number k."""
+        op = node.op
+        if op is _WHERE:
+            return k > 0 and held_number(node.inputs[3 - k], self._nodes) == 0
+        alone = op is _DIV or (bool(op.traits & Trait.LINEAR) and len(node.inputs) == 1)
+        return op.bilinear or (k == 0 and alone)
 
     def _box(self, node: Node) -> Box | None:
         """Around which a node is zero; None where that is not known."""

@@ -24,6 +24,10 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "scaled rows": lambda x, w, b, i: (torch.exp(x) * x.sum(1, keepdim=True))[i] @ w,
     "sums of rows": lambda x, w, b, i: torch.exp(x @ w).sum(1)[i] * b[:4],
     "single elements": lambda x, w, b, i: torch.tanh(x @ w)[i, i - 3] * b[:4],
+    "rows of a stack": lambda x, w, b, i: torch.tanh((x * b[:2, None, None]) @ w)[:, i],
+    "some of a stack": lambda x, w, b, i: torch.tanh(x[:, :, None] @ w[None, :, :][:, :1])[i],
+    "rows of triangles": lambda x, w, b, i: (torch.tril(torch.exp(x @ w), -1) * b)[i - 7] @ w.T,
+    "columns of triangles": lambda x, w, b, i: torch.triu(torch.exp(w.T @ x.T), 2)[:, i - 12],
     "columns": lambda x, w, b, i: torch.sigmoid(x.T + x.T.sum(0))[:, i],
 }
 VALUES = PROGRAMS | {
@@ -43,6 +47,42 @@ def test_only_rows_that_are_picked_are_computed(name: str):
     assert all(N not in n.shape for n in dear), optimized
     for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (optimized(*GIVEN), graph(*GIVEN))], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_other_places_stay_right():
+    def f(x: Any, w: Any, i: Any) -> Any:
+        stack, j = x[:36].reshape(6, 6, 6).exp(), i[:2]
+        return (
+            (w[:, 0] @ stack)[j - 3], (w[:, 0] @ stack)[:, j - 4], (stack @ stack)[:, j, j - 9],
+            (stack @ stack)[j, j, j], torch.tril(stack)[:, j], torch.tril(stack)[j - 9].sum(0),
+            torch.triu(stack)[:, :, j], stack.sum(1)[j],
+            (torch.zeros(40, dtype=torch.bool).index_put((i,), torch.ones(4, dtype=torch.bool), True) * 1).sum(),
+        )  # fmt: skip
+
+    given = X, W, PLACES
+    graph = graphc.trace(f, *map(torch.from_numpy, given))
+    for a, b in zip(optimize(graph)(*given), graph(*given), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def attended(x: Any, i: Any) -> Any:
+    later = ~torch.tril(torch.ones(N, N, dtype=torch.bool))
+    return (torch.softmax((x @ x.T / 3).masked_fill(later, -torch.inf), 1) @ x)[i]
+
+
+@pytest.mark.parametrize("f", [attended, torch.func.grad(lambda x, i: attended(x, i).square().sum())])
+def test_no_matrix_is_made_for_a_few_rows_of_causal_attention(f: Callable[..., Any]):
+    graph = graphc.trace(f, torch.from_numpy(X), torch.from_numpy(PLACES))
+    optimized = optimize(graph)
+    assert all(node.shape != (N, N) for node in optimized.nodes.values()), optimized
+    np.testing.assert_allclose(optimized(X, PLACES), graph(X, PLACES), rtol=1e-9, atol=1e-12)
+
+
+def test_rows_of_a_mask_out_of_range_are_an_error():
+    mask = graphc.compile(lambda i: torch.tril(torch.ones(N, N))[i] * 2)
+    assert mask(torch.tensor([2, -1])).sum(1).tolist() == [6, 2 * N]
+    with pytest.raises(IndexError, match="out of"):
+        mask(torch.tensor([2, N]))
 
 
 def test_what_is_read_elsewhere_is_computed_as_a_whole():
