@@ -21,6 +21,8 @@ _SAMPLES = (
     Sample((3, 2, 2, 2), axis=(0, 2, 3), eps=0.1),
 )  # fmt: skip
 BLOCK = 2**17  # elements
+MANY = 2**14  # elements, from which NumPy's buffer matters
+ROWS = range(2**9, 2**13)  # lengths of rows of which NumPy would gather several in its buffer
 
 
 def _definition(F: Any, x: Any, axis: tuple[int, ...], eps: float) -> Any:
@@ -52,11 +54,20 @@ def _parts(axis: tuple[int, ...], *arrays: np.ndarray) -> list[np.ndarray] | Non
 
 
 def _blocks(x: np.ndarray) -> Iterator[tuple[slice, slice]]:
-    """Groups of what is kept, whose elements stay in cache from one pass to the next."""
+    """Groups of what is kept, whose elements stay in cache from one pass to the next.
+
+    Meanwhile NumPy's buffer has room for one row: a number for each row is read where it is. If rows were gathered,
+    NumPy would copy it for each element first, which takes as long as the operation.
+    """
     before, kept, behind = x.shape
     step = max(1, BLOCK // (before * behind))
-    for start in range(0, kept, step):
-        yield np.s_[:, start : start + step]
+    usual = np.setbufsize(behind - behind % 16) if behind in ROWS and x.size >= MANY else None
+    try:
+        for start in range(0, kept, step):
+            yield np.s_[:, start : start + step]
+    finally:
+        if usual is not None:
+            np.setbufsize(usual)
 
 
 def _mean(x: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:

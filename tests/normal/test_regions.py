@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import eager as torch
 import graphc
 from graphc.ir import Graph
 from graphc.ir.check import check
+from graphc.normal.bounds import BOUNDS
 from graphc.normal.find import regions_of
 from graphc.normal.gate import may_gain, may_start_gain
 from graphc.normal.regions import Vain, rewrite_regions
@@ -155,6 +157,13 @@ def test_a_region_is_not_searched_again_unless_much_of_it_is_new():
     assert search() == 0
     del vain[dearest]
     assert search() == first
+
+
+def test_a_search_goes_on_where_a_choice_is_promising():
+    graph, _ = traced(*PROGRAMS["six steps of A'A"])  # the first choice costs as much as what is written
+    short = BOUNDS._replace(region=4000, unpromising=0.0)
+    assert rewrite_regions(graph, short)[1] == []
+    assert len(rewrite_regions(graph, short._replace(promising=math.inf))[1]) == 1
 
 
 @pytest.mark.parametrize("differentiated", [False, True])

@@ -95,6 +95,25 @@ def test_standardized_in_blocks(shape: tuple, axis: tuple, rng: np.random.Genera
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
+def test_rows_are_standardized_in_a_buffer_of_their_length_and_the_same_bits(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+):
+    x, usual = rng.standard_normal((40, 600)).astype(np.float32), np.getbufsize()
+    scale = standardizing._scale
+    lengths: list[int] = []
+
+    def noted(*given):
+        lengths.append(np.getbufsize())
+        return scale(*given)
+
+    monkeypatch.setattr(standardizing, "_scale", noted)
+    found = standardizing._standardize(x, (1,), 1e-5)
+    assert (lengths, np.getbufsize()) == ([592], usual)
+    monkeypatch.setattr(standardizing, "ROWS", range(0))
+    np.testing.assert_array_equal(found, standardizing._standardize(x, (1,), 1e-5))
+    assert lengths == [592, usual]
+
+
 @pytest.mark.parametrize("shape", [(300, 8), (3, 2**11), (2**12 + 5,), (40, 9, 11), (2**11, 1), (2**11, 3)])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int32", "bool"])
 def test_products_of_halves(shape: tuple[int, ...], dtype: str, rng: np.random.Generator):
