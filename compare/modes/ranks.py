@@ -182,9 +182,11 @@ class _Together:
         with alone():
             one = Case(case.fn, args, kwargs, case.seed)
             expected = one.observe(case.fn)
-        if expected.error is not None:
-            why = f"one process, with the whole batch, raises {type(expected.error).__name__}: {expected.error}"
-            yield Objected("everything", Verdict.NO_OPINION, why, None)
+        error = expected.error
+        # what one rank raises all have to know, or they wait for it
+        raised = _gathered(None if error is None else f"raises {type(error).__name__}: {error}")
+        if why := next(filter(None, raised), None):
+            yield Objected("everything", Verdict.NO_OPINION, f"one process, with the whole batch, {why}", None)
             return
         arrays = {**expected.values, **expected.changes}
         wrong = [label for label in arrays if not self._right(label, self._found(label, arrays[label]))]

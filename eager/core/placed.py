@@ -129,7 +129,8 @@ class Placed(StandIn):
             found, held = self.values, ((),) * len(self.shape)
         else:
             found, held = runtime().local(self.array), self.laid
-        said = [() if a == b else a for a, b in zip(self.dims, held, strict=True)]
+        # what lies in parts does so as was said, but for axes of one device
+        said = [() if there else axes for axes, there in zip(self.dims, held, strict=True)]
         return found[(*map(mesh._chunk, self.shape, said), ...)]
 
     @property

@@ -130,6 +130,8 @@ def position(group: ProcessGroup, rank: int | None, group_rank: int | None) -> i
         raise ValueError("Can't specify both group_rank and global_rank")
     if rank is None and group_rank is None:
         raise ValueError("Must specify global_rank or group_rank")
+    if world.alone:  # whoever is meant is this one
+        return 0
     if group_rank is not None:
         get_global_rank(group, group_rank)  # refuses what is outside
         return group_rank

@@ -116,6 +116,7 @@ class _World:
         self.groups: list[ProcessGroup] = []
         self.transport: Any = None
         self.made = 0  # groups, for their names
+        self.alone = 0  # contexts `alone`
 
 
 world = _World()
@@ -195,9 +196,11 @@ def alone() -> Iterator[None]:
     before = [(group, group.ranks) for group in world.groups]
     for group, _ in before:
         group.ranks = (group._world_rank,)
+    world.alone += 1
     try:
         yield
     finally:
+        world.alone -= 1
         for group, ranks in before:
             group.ranks = ranks
 

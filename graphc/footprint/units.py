@@ -82,8 +82,9 @@ class Units:
         if len(loops) == len(readers) or not _swaps(node) or not all(is_loop(r, self._nodes) for r in loops):
             return False
         whole = self._nodes[node.inputs[0]]
-        rows = [i for i in whole.inputs if self._nodes[i].shape[-1:] == (1,) != whole.shape[-1:]]
-        return node.aval.ndim <= 2 or not (whole.op.pointwise and rows)
+        if node.aval.ndim <= 2 or not whole.op.pointwise:
+            return True
+        return not any(self._nodes[i].shape[-1:] == (1,) != whole.shape[-1:] for i in whole.inputs)
 
     def _made_turned(self, node: Node) -> bool:
         """Whether `node` is a product of two matrices transposed, which is made so."""

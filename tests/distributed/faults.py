@@ -138,6 +138,16 @@ def summed() -> Program:
                     after=lambda model: _averages(model.parameters(), divide=False))  # fmt: skip
 
 
+def first_of_all() -> Program:
+    """All ranks take the gradients of the first."""
+
+    def sent(model: Any) -> None:
+        for p in model.parameters():
+            dist.broadcast(p.grad, 0)
+
+    return _program(_model(), "0.weight.grad after the call: bug", "of op 'broadcast'", after=sent)
+
+
 def stale() -> Program:
     """One process does not take the step."""
     return _program(_model(), "0.weight after the call: bug", "rank 1 has not changed it", after=_all,
@@ -210,6 +220,6 @@ def _accumulation(reduces: Callable[[int, int], bool], parts: int = 2) -> Progra
 
 
 WRONG = (
-    missing_all_reduce, one_left_out, wrong_axis, double_mean, averaged_again, summed, stale, other_seed, same_masks,
-    other_buffer, local_statistics, other_rows, reduced_twice,
+    missing_all_reduce, one_left_out, wrong_axis, double_mean, averaged_again, summed, first_of_all, stale, other_seed,
+    same_masks, other_buffer, local_statistics, other_rows, reduced_twice,
 )  # fmt: skip

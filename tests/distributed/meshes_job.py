@@ -250,24 +250,25 @@ def tensor_parallel(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
 
 
 def two_dims(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
-    """Tensor parallel x sharded data parallel on 2 x 2 processes is one process with the whole batch."""
-    if mesh.size() != 4:
-        return None
-    grid = s.device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
-    whole, model = (_Mlp(s).eval() for _ in range(2))
-    plan = {"0": s.parallel.ColwiseParallel(output_layouts=s.tensor.Replicate()),
-            "4": s.parallel.RowwiseParallel(input_layouts=s.tensor.Replicate())}  # fmt: skip
-    s.parallel.parallelize_module(model, grid["tp"], plan)
-    s.fsdp.fully_shard(model, mesh=grid["dp"])
-    batches = [(s.torch.randn(6, 6, generator=s.torch.Generator().manual_seed(k)), k) for k in range(STEPS)]
-    mine = [(x.chunk(2)[grid.get_local_rank("dp")], seed) for x, seed in batches]
-    *_, expected, other = _trained(s, whole, batches)
-    *_, found, optimizer = _trained(s, model, mine)
-    for k, (p, q) in enumerate(zip(model.parameters(), whole.parameters(), strict=True)):
-        same(found[-1][k].full_tensor(), expected[-1][k])
-        same(p.full_tensor(), q)
-        same(optimizer.state[p]["exp_avg"].full_tensor(), other.state[q]["exp_avg"])
-    return [p.full_tensor() for p in model.parameters()]
+    """Tensor parallel x sharded data parallel on a grid of processes is one process with the whole batch."""
+    found = []
+    for shape in sorted({(mesh.size() // 2, 2), (1, mesh.size()), (mesh.size(), 1)}):
+        grid = s.device_mesh.init_device_mesh("cpu", shape, mesh_dim_names=("dp", "tp"))
+        whole, model = (_Mlp(s).eval() for _ in range(2))
+        plan = {"0": s.parallel.ColwiseParallel(output_layouts=s.tensor.Replicate()),
+                "4": s.parallel.RowwiseParallel(input_layouts=s.tensor.Replicate())}  # fmt: skip
+        s.parallel.parallelize_module(model, grid["tp"], plan)
+        s.fsdp.fully_shard(model, mesh=grid["dp"])
+        batches = [(s.torch.randn(8, 6, generator=s.torch.Generator().manual_seed(k)), k) for k in range(STEPS)]
+        mine = [(x.chunk(shape[0])[grid.get_local_rank("dp")], seed) for x, seed in batches]
+        *_, expected, other = _trained(s, whole, batches)
+        *_, held, optimizer = _trained(s, model, mine)
+        for k, (p, q) in enumerate(zip(model.parameters(), whole.parameters(), strict=True)):
+            same(held[-1][k].full_tensor(), expected[-1][k])
+            same(p.full_tensor(), q)
+            same(optimizer.state[p]["exp_avg"].full_tensor(), other.state[q]["exp_avg"])
+        found += [p.full_tensor() for p in model.parameters()]
+    return found
 
 
 def local_maps(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
@@ -309,6 +310,39 @@ def pipelines(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
             same(p.grad, g)
         found += [grads, losses if last else []]
     return found
+
+
+def traced(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
+    """A model that is no sequence, with a connection past the stages between, in stages of its calls."""
+    nn = s.torch.nn
+
+    class Skipping(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(9, 6)
+            self.layers = nn.ModuleList(nn.Linear(6, 6) for _ in range(mesh.size()))
+
+        def forward(self, x: Any) -> Any:
+            first = h = self.embedding(x)
+            for layer in self.layers:
+                h = h + layer(h).tanh()
+            return h * first
+
+    x, y = s.torch.arange(8 * 5).reshape(8, 5) % 9, s.torch.arange(8.0 * 5 * 6).reshape(8, 5, 6).sin()
+    s.F.mse_loss((whole := Skipping())(x), y).backward()
+    spec = {f"layers.{k}": s.pipelining.SplitPoint.BEGINNING for k in range(1, mesh.size())}
+    pipe = s.pipelining.pipeline(whole, (x[:2],), split_spec=spec)
+    stage = pipe.build_stage(rank, s.torch.device("cpu"))
+    grads = {name: p.grad.clone() for name, p in whole.named_parameters()}
+    for p in stage.submod.parameters():
+        p.grad = None
+    schedule, last = s.pipelining.ScheduleGPipe(stage, 4, nn.MSELoss()), rank == mesh.size() - 1
+    made = schedule.step(*([x] if rank == 0 else []), **({"target": y} if last else {}))
+    if last:
+        same(made, whole(x))
+    for name, p in stage.submod.named_parameters():
+        same(p.grad, grads[name])
+    return sorted(name for name, _ in stage.submod.named_parameters())
 
 
 def interleaved(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
@@ -455,7 +489,7 @@ def compiled_training(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
 
 _CASES = (
     parts, terms, gradients, errors, meshes, sharded_data, older_wrapper, tensor_parallel, two_dims, local_maps,
-    pipelines, interleaved, checkpoints, without_values, compiled, sequences, compiled_training,
+    pipelines, traced, interleaved, checkpoints, without_values, compiled, sequences, compiled_training,
 )  # fmt: skip
 CASES = {case.__name__: case for case in _CASES}
 

@@ -65,6 +65,12 @@ def test_figures_are_those_of_the_graph_that_hold_without_xla():
     assert all("test_prediction.py" in value.where for value in found.alive)
 
 
+def test_what_shows_one_of_several_results_turned_is_looked_at():
+    # vectors are one of the results of eigh
+    graph = graphc.trace(lambda x: torch.linalg.eigh(x)[1].mT @ x, torch.zeros(3, 8, 8))
+    assert liveness(graph).outputs == 3 * 8 * 8 * 4
+
+
 def test_results_that_are_differentiated_have_two_programs():
     model = torch.nn.Linear(32, 4)
     found = graphc.memory(lambda x: model(x).tanh().sum(), torch.zeros(16, 32))

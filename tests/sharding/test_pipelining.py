@@ -48,6 +48,55 @@ def test_the_model_that_was_split_is_as_it_was():
     assert pipe.stages.template[0].inside[0].weight.shape == (4, 16, 16)
 
 
+class _Tower(nn.Module):
+    """What comes first is needed by all: tensors, a number, and an argument; and a parameter is no layer's."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.scale = nn.Embedding(9, 6), nn.Parameter(torch.ones(6))
+        self.blocks = nn.ModuleList(_Branching() for _ in range(3))
+        self.out = nn.Linear(6, 2)
+
+    def forward(self, x, weights, mask=None):
+        first = h = self.embedding(x)
+        count = h.size(1)
+        for block in self.blocks:
+            h = block(h) * self.scale
+        if mask is not None:
+            h = h * mask
+        return self.out((h + first).mean(1) * weights / count)
+
+
+class _Branching(nn.Module):
+    """No tracer sees through it."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(6, 6)
+
+    def forward(self, h):
+        return h + (self.layer(h) if h.sum() > -1e9 else h)
+
+
+def test_any_model_is_split_between_what_it_calls():
+    torch.manual_seed(0)
+    module = _Tower()
+    x, weights, y = torch.randint(0, 9, (6, 5)), torch.rand(6, 1), torch.randn(6, 2)
+    nn.functional.mse_loss(expected := module(x, weights), y).backward()
+    grads = {name: p.grad for name, p in module.named_parameters()}
+    module.zero_grad()
+    ends = {"blocks.0": SplitPoint.END, "blocks.2": SplitPoint.BEGINNING, "out": SplitPoint.BEGINNING}
+    pipe = pipeline(module, (x[:2], weights[:2]), split_spec=ends)
+    assert pipe.num_stages == 4 and torch.equal(pipe(x, weights), expected)
+    assert {*pipe.get_stage_module(1).state_dict()} == {"blocks.1.layer.weight", "blocks.1.layer.bias", "scale"}
+    assert {name: p.data_ptr() for name, p in pipe.unstacked().items()} == {
+        name: p.data_ptr() for name, p in module.state_dict().items()
+    }
+    schedule = ScheduleGPipe(pipe.build_stage(0, "cpu"), 3, nn.MSELoss())
+    assert torch.allclose(schedule.step(x, weights, target=y), expected, atol=1e-6)
+    same({name: p.grad for name, p in module.named_parameters()}, grads)
+
+
 def test_what_is_in_flight():
     def order(schedule, stages, count):
         made = schedule(PipelineStage(nn.Linear(1, 1), 0, 1, "cpu"), count)
@@ -111,7 +160,7 @@ PIPE = pipelines.MESH["pipe"]
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        (lambda m: pipeline(nn.Linear(2, 2), ()), NotImplementedError, "Linear is none"),
+        (lambda m: pipeline(nn.Linear(2, 2), (), mesh=PIPE), NotImplementedError, "Linear is none"),
         (lambda m: pipeline(m, (), {"x": 1}), NotImplementedError, "mb_kwargs"),
         (lambda m: pipeline(m, (), split_spec={"9": SplitPoint.END}), ValueError, "no layer '9'"),
         (lambda m: pipeline(m, (), split_spec={"2": SplitPoint.END}), ValueError, "a stage without layers"),

@@ -78,7 +78,7 @@ class Between:
                 given[number, k] = parts[k] if stage.is_first else self._received(step, number - 1, share is not None)
                 made[number, k] = stage.submod(*given[number, k])
                 if not stage.is_last:
-                    self._send((True, number + 1, k), _listed(made[number, k]))
+                    self._send((True, number + 1, k), listed(made[number, k]))
                 elif loss_of is not None and targets[k] is not None:
                     losses[k] = loss_of(made[number, k], targets[k])
             elif share is not None:
@@ -86,11 +86,13 @@ class Between:
                     share(losses[k]).backward()
                     losses[k], made[number, k] = losses[k].detach(), made[number, k].detach()
                 else:
-                    found = zip(_listed(made.pop((number, k))), self._received(step, number + 1, False), strict=True)
-                    pairs = [(x, g) for x, g in found if g is not None]
-                    backward([x for x, _ in pairs], [g for _, g in pairs])
+                    found = zip(listed(made.pop((number, k))), self._received(step, number + 1, False), strict=True)
+                    # what passes through of the arguments has no history
+                    pairs = [(x, g) for x, g in found if g is not None and x.requires_grad]
+                    if pairs:
+                        backward([x for x, _ in pairs], [g for _, g in pairs])
                 if not stage.is_first:
-                    self._send((False, number - 1, k), [x.grad for x in given[number, k]])
+                    self._send((False, number - 1, k), [getattr(x, "grad", None) for x in given[number, k]])
                 del given[number, k]
         last = len(self._ranks) - 1
         outputs = [made[last, k] for k in range(len(targets))] if last in self._stages else []
@@ -98,7 +100,7 @@ class Between:
 
     def _send(self, step: Step, tensors: Sequence[Any]) -> None:
         """Let the process of a step have what it is for."""
-        plain = [None if x is None else x.detach() for x in tensors]
+        plain = [x.detach() if isinstance(x, Tensor) else x for x in tensors]
         target = self._ranks[step[1]]
         if target == self._group.rank():
             self._come[step] = plain
@@ -115,10 +117,11 @@ class Between:
 
 
 def _leaf(x: Any, differentiated: bool) -> Any:
-    if x is None or not differentiated or not (x.is_floating_point() or x.is_complex()):
+    if not isinstance(x, Tensor) or not differentiated or not (x.is_floating_point() or x.is_complex()):
         return x
     return x.requires_grad_(True)
 
 
-def _listed(made: Any) -> Sequence[Tensor]:
+def listed(made: Any) -> Sequence[Any]:
+    """What a stage gives the next one, one after the other."""
     return made if isinstance(made, (tuple, list)) else (made,)

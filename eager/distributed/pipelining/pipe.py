@@ -9,16 +9,16 @@ from typing import Any, final
 
 from eager.core.tensor import Tensor
 from eager.distributed.device_mesh import DeviceMesh
+from eager.distributed.pipelining.between import listed
 from eager.distributed.pipelining.shifting import Stacked, alike, check
 from eager.distributed.pipelining.stage import PipelineStage
+from eager.distributed.pipelining.traced import NO_LAYER, NO_STAGE, split
 from eager.nn import Module, Sequential
 
 NOT_SEQUENTIAL = (
-    "pipeline: models are split between the layers of nn.Sequential, and {name} is none. Remedy: make an nn.Sequential "
-    "of its layers"
+    "pipeline: on a mesh, models are split between the layers of nn.Sequential, and {name} is none. Remedy: make an "
+    "nn.Sequential of its layers"
 )
-NO_LAYER = "pipeline: there is no layer {name!r} to split at; the layers are {layers}"
-NO_STAGE = "pipeline: the split at {name!r} leaves a stage without layers"
 
 
 class SplitPoint(enum.Enum):
@@ -32,19 +32,19 @@ class SplitPoint(enum.Enum):
 class Pipe(Module):
     """A model in stages. As `torch.distributed.pipelining.Pipe`.
 
+    parts                the stages: on a mesh the layers of each, with their names
     first, stages, last  on a mesh: the layers before the stages that are alike, those, and the layers after them. Else
-                         all layers are in `stages`
+                         all stages are in `stages`
     """
 
-    def __init__(self, parts: Sequence[Sequence[tuple[str, Module]]], mesh: DeviceMesh | None):
+    def __init__(self, parts: Sequence[Any], mesh: DeviceMesh | None):
         super().__init__()
         self.num_stages = len(parts)
         self.mesh = mesh
         self.first, self.last = Sequential(), Sequential()
         self.stages: Any
         if mesh is None:
-            self.stages = Sequential(*(Sequential(*(layer for _, layer in part)) for part in parts))
-            self._names = [[name for name, _ in part] for part in parts]
+            self.stages = Sequential(*parts)
             return
         before, after = alike([[layer for _, layer in part] for part in parts])
         own = [[*part] for part in parts]
@@ -74,10 +74,10 @@ class Pipe(Module):
 
     def forward(self, *args: Any) -> Any:
         """What the model computes: all stages, one after the other."""
+        found: Any = args
         for k in range(self.num_stages):
-            found = self.get_stage_module(k)(*args)
-            args = (found,)
-        return args[0]
+            found = self.get_stage_module(k)(*listed(found))
+        return found
 
     def unstacked(self, values: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
         """`state_dict()`, or other values by its names (as moments of an optimizer), by the names of the model that was
@@ -85,13 +85,11 @@ class Pipe(Module):
         found: dict[str, Tensor] = {}
         for name, value in (self.state_dict() if values is None else values).items():
             where, _, inside = name.partition(".")
-            if self.mesh is None or where != "stages":
-                part = {"first": 0, "last": len(self._names) - 1}.get(where, -1)
-                if part < 0:
-                    number, _, inside = inside.partition(".")
-                    part = int(number)
+            if self.mesh is None:  # a stage has the names of the model
+                found[inside.partition(".")[2]] = value
+            elif where != "stages":
                 layer, _, rest = inside.partition(".")
-                found[f"{self._names[part][int(layer)]}.{rest}"] = value
+                found[f"{self._names[0 if where == 'first' else -1][int(layer)]}.{rest}"] = value
             else:
                 layer, _, rest = inside.removeprefix("template.").partition(".")
                 for k in range(self.num_stages):
@@ -106,26 +104,27 @@ def pipeline(
 ) -> Pipe:  # fmt: skip
     """`module` in stages, split where `split_spec` says. As `torch.distributed.pipelining.pipeline`.
 
-    module   an nn.Sequential, or several in each other; PyTorch captures other modules and splits the capture
-    mb_args  what the module takes of one microbatch: PyTorch captures it with these; here nothing has to be captured
+    module   without a mesh any whose calls torch.fx can trace, down to the layers of `split_spec`; on a mesh an
+             nn.Sequential, or several in each other
+    mb_args  what the module takes of one microbatch; other arguments are as by default
     mesh     of one axis, with a device for each stage, in a step that is compiled on a mesh with that axis. Not in
              PyTorch. The stages must be alike, but for layers at the beginning of the first (an embedding) and at the
              end of the last (a head), which run on all devices. The parameters of the stages become those of the
              `Pipe`, stacked along a first dim that is split over the mesh, so give an optimizer `pipe.parameters()`
 
     Raises ValueError for layers that are not there, and stages that are not alike; NotImplementedError for other
-    modules, keyword arguments and `split_policy`.
+    modules on a mesh, keyword arguments and `split_policy`.
     """
+    if mb_kwargs or split_policy is not None:
+        raise NotImplementedError("pipeline: mb_kwargs and split_policy; stages take what `mb_args` are of")
+    if mesh is None:
+        ends = {name: point is SplitPoint.END for name, point in (split_spec or {}).items()}
+        return Pipe(split(module, ends, mb_args), None)
     if not isinstance(module, Sequential):
         raise NotImplementedError(NOT_SEQUENTIAL.format(name=type(module).__name__))
-    if mb_kwargs or split_policy is not None:
-        raise NotImplementedError(
-            "pipeline: mb_kwargs and split_policy; layers of nn.Sequential take one argument each"
-        )
-    if mesh is not None and mesh.ndim != 1:
+    if mesh.ndim != 1:
         raise ValueError(f"pipeline: expected a mesh of one axis, got {mesh}. Remedy: mesh['name of the axis']")
-    if mesh is not None:
-        check(module)
+    check(module)
     layers = _layers(module, "")
     names = [name for name, _ in layers]
     cuts = {0, len(layers)}
@@ -137,7 +136,7 @@ def pipeline(
         if cut in cuts:
             raise ValueError(NO_STAGE.format(name=name))
         cuts.add(cut)
-    if mesh is not None and len(cuts) - 1 != mesh.size():
+    if len(cuts) - 1 != mesh.size():
         raise ValueError(f"pipeline: {len(cuts) - 1} stages on a mesh of {mesh.size()} devices")
     return Pipe([layers[a:b] for a, b in pairwise(sorted(cuts))], mesh)
 

@@ -10,7 +10,7 @@ from typing import Any, final
 from eager.core.grad_mode import is_grad_enabled, no_grad
 from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
-from eager.distributed.pipelining.between import Between, Step, group_of
+from eager.distributed.pipelining.between import Between, Step, group_of, listed
 from eager.distributed.pipelining.pipe import Pipe
 from eager.distributed.pipelining.stage import PipelineStage
 from eager.functional.joining import cat, stack
@@ -121,11 +121,11 @@ class _Schedule(ABC):
         losses: list[Any] = [None] * self._count
         for which, k in self._order(len(self._modules)):
             if which is FORWARD:
-                values = parts[k]
+                made = parts[k]
                 for module in self._modules:
-                    values = (module(*values),)
-                outputs[k] = values[0]
-                losses[k] = None if self._loss_fn is None or targets[k] is None else self._loss_fn(*values, targets[k])
+                    made = module(*listed(made))
+                outputs[k] = made
+                losses[k] = None if self._loss_fn is None or targets[k] is None else self._loss_fn(made, targets[k])
             elif backward:
                 self._share(losses[k]).backward()
                 outputs[k], losses[k] = outputs[k].detach(), losses[k].detach()
