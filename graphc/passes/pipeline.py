@@ -49,6 +49,7 @@ from graphc.passes.structured import hoist_invariants, trim_control_flow
 from graphc.passes.sums import join_pads, shorten_sums
 from graphc.passes.sums_of_sums import join_sums
 from graphc.passes.support import shrink
+from graphc.passes.transforms import by_transforms
 from graphc.passes.versions import in_versions
 from graphc.passes.windows import join_windows
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
@@ -188,6 +189,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("sums", REASSOCIATES, shorten_sums),
         trim,
         *algebra,
+        ("transforms", REASSOCIATES, by_transforms),
         ("systems", REASSOCIATES, solve_systems),
         ("quotients", REASSOCIATES, cancel_quotients),
         ("simplify", EXACT, simplify(rules_for(settings.licence, settings.without))),
