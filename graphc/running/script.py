@@ -8,6 +8,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from dis import opmap
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -21,6 +22,7 @@ FAILED, INTERRUPTED = 1, 130  # exit codes
 _ROOT = str(Path(__file__).resolve().parents[2])
 
 
+_RAISES = opmap["RAISE_VARARGS"]
 _BEFORE = (__file__, with_compiled.__code__.co_filename)  # files whose frames a traceback of the program leaves out
 
 
@@ -119,7 +121,24 @@ def _execute(program: _Program, compiled: Sequence[str]) -> None:
 
 
 def _of_program(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback without what stands before the program."""
+    """The traceback of the program's own lines, as over PyTorch.
+
+    An error that the library raises comes from the line that calls it. What a line of the library itself stumbles over
+    is a fault of the library, and shown in full.
+    """
     while traceback is not None and traceback.tb_frame.f_code.co_filename in _BEFORE:
         traceback = traceback.tb_next
-    return traceback
+    from graphc.capture.location import shown_file  # after the program, which may not need it
+
+    steps: list[TracebackType] = []
+    while traceback is not None:
+        steps.append(traceback)
+        traceback = traceback.tb_next
+    own = [step for step in steps if shown_file(step.tb_frame.f_code) is not None]
+    if not own:
+        return steps[0] if steps else None
+    if steps[-1] is own[-1] or steps[-1].tb_frame.f_code.co_code[steps[-1].tb_lasti] == _RAISES:
+        for step, following in zip(own, [*own[1:], None], strict=True):
+            step.tb_next = following
+        return own[0]
+    return steps[0]

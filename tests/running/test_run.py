@@ -99,6 +99,15 @@ def test_exit_codes_are_python_s(run: Run, code: str, status: int, said: str) ->
     assert (done.returncode, said in done.stderr) == (status, True), done.stderr
 
 
+def test_a_traceback_has_the_lines_of_the_program_alone(run: Run) -> None:
+    module = "import torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n        return x.view(3)\n"
+    done = run("script.py", script=f"{module}M()(torch.ones(2))")
+    assert [line.split(", ")[1] for line in done.stderr.splitlines() if line.startswith("  File")] == [
+        "line 5",
+        "line 4",
+    ]
+
+
 def test_what_cannot_be_run_is_status_2(run: Run) -> None:
     script = "def step():\n    pass\n"
     for arguments, said in (
