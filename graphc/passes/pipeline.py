@@ -189,7 +189,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("sums", REASSOCIATES, shorten_sums),
         trim,
         *algebra,
-        ("transforms", REASSOCIATES, by_transforms),
+        ("transforms", REASSOCIATES, partial(by_transforms, uneven=settings.level >= WIDE)),
         ("systems", REASSOCIATES, solve_systems),
         ("quotients", REASSOCIATES, cancel_quotients),
         ("simplify", EXACT, simplify(rules_for(settings.licence, settings.without))),
@@ -304,7 +304,8 @@ def optimize(
 
     strict      apply only what gives the same bits (licence EXACT)
     level       0: nothing; 1: what is exact and cheap: common subexpressions, constants, dead code, exact rules;
-                2: all; 3: all, and the search for cheaper sums of products goes on longer
+                2: all; 3: all, and the search for cheaper sums of products goes on longer; Toeplitz matrices multiply
+                by Fourier transforms, in which numbers that are small beside others lose digits
     without     names of passes, rules and choices of the lowering to leave out; `mechanisms()` has them
     passes      another list of (name, pass); by default `default_passes()`
     after_each  called with the name of each pass and its result (the harness compares values there)

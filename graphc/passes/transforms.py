@@ -3,7 +3,9 @@
     T[i, j] = t[i - j]                       T x is a convolution: of what indices and functions of indices make
     M[i, j] = cos(2 pi p (i + a)(j + b) / q) M x is a transform of q numbers, turned before and after; sin, exp(i ...)
 
-Neither matrix is made. A transform rounds in proportion to the largest number it is given, not to each by itself.
+Neither matrix is made. A transform rounds in proportion to the largest number it is given. All that M is made of is of
+one size, so that its product does as well. That of T may be far more exact where t or x has large and small numbers: it
+is replaced where t is known, and even, or if the user says that the widest search is wanted.
 """
 
 from __future__ import annotations
@@ -31,18 +33,22 @@ STEP = 10  # what one step of a transform of one number takes, times what a prod
 MADE = 4  # what an element of a matrix takes to be made, times what it takes to be multiplied
 RATE = 8  # elements of products of two matrices that take as long as one of a matrix and a vector, which is read
 DEPTH = 16  # operations that make a matrix
+EVEN = 8  # times the smallest number, at most, is the largest of numbers of one size
 FINE = 4  # a shift of the indices is a whole number of such parts
 _MATMUL, _EINSUM, _INDEX, _PUT = (OPS[name] for name in ("matmul", "einsum", "index", "index_put"))
 _COS, _SIN, _EXP = (OPS[name] for name in ("cos", "sin", "exp"))
 _WAVES = {_COS: "real", _SIN: "imag", _EXP: ""}  # parts of exp(i x)
 
 
-def by_transforms(graph: Graph) -> Graph:
-    """`graph` with such products by transforms. Rounds differently."""
+def by_transforms(graph: Graph, uneven: bool = False) -> Graph:
+    """`graph` with such products by transforms. Rounds differently.
+
+    uneven  also those whose numbers may be of many sizes: what is small beside others loses digits
+    """
     if graph.ops.isdisjoint((_MATMUL, _EINSUM, _PUT)):
         return graph
     builder = Builder.beside(graph.nodes)
-    found = replaced(graph, builder, _Transforms(builder).instead)
+    found = replaced(graph, builder, _Transforms(builder, uneven).instead)
     return graph if found is graph else eliminate_common_subexpressions(regular_places(found))
 
 
@@ -68,8 +74,9 @@ class _Line(NamedTuple):
 class _Transforms:
     """Products as transforms, written by `builder`."""
 
-    def __init__(self, builder: Builder):
+    def __init__(self, builder: Builder, uneven: bool):
         self._builder = builder
+        self._uneven = uneven
         self._nodes = builder.nodes
         self._held = Held(builder.nodes)
         self._lines: dict[int, _Line | None] = {}
@@ -149,7 +156,8 @@ class _Transforms:
         if not node.params["accumulate"] or node.params["spec"] != (0,) or base.aval.ndim != 1 or not _is_large(values):
             return None
         outer = row_product(nodes, values.id)
-        line = self._places(indices[0].id) if outer is not None and outer.a is not None else None
+        known = self._uneven and outer is not None and outer.a is not None
+        line = self._places(indices[0].id) if known else None
         if line is None or is_half(values.dtype) or values.dtype.kind != "f" or indices[0].shape != values.shape:
             return None
         assert outer is not None and outer.a is not None
@@ -182,9 +190,11 @@ class _Transforms:
         if id not in self._lines:
             node, line = self._nodes[id], None
             if _is_large(node) and depth < DEPTH:  # a function of a vector's elements may round each in its own way
-                line = self._made_line(node, depth)
-                value = self._held.value(id) if line is None else None
-                line = line if value is None else self._held_line(value)
+                value = self._held.value(id)
+                if self._uneven:
+                    line = self._made_line(node, depth)
+                if line is None and value is not None and (self._uneven or _is_even(value)):
+                    line = self._held_line(value)
             self._lines[id] = line
         return self._lines[id]
 
@@ -275,6 +285,11 @@ def _read(node: Node, nodes: Mapping[int, Node]) -> tuple[list[str], str] | None
         return None
     left, right = "ik"[2 - ranks[0] :], "kj"[: ranks[1]]
     return [left, right], (left + right).replace("k", "")
+
+
+def _is_even(value: np.ndarray) -> bool:
+    size = np.abs(value)
+    return bool(size.max() <= EVEN * size.min())
 
 
 def _is_large(node: Node) -> bool:
