@@ -230,7 +230,8 @@ def _scalar_power_kernel(xp, x, exponent):
 
 # a float array to the power of a Python number, in its own dtype
 pow_scalar = op(
-    "pow_scalar", "input", params={"exponent": 1}, impl=_scalar_power_kernel, rule=same, label="Pow",
+    "pow_scalar", "input", params={"exponent": 1}, impl=_scalar_power_kernel, label="Pow",
+    rule=same._replace(promote="number"),
     definition=_scalar_power, domain=(0.5, 2.0), traits=Trait.HOLOMORPHIC,
     rounding=Rounding(2.0, terms=lambda r, x, exponent: _power_terms(r, x, np.asarray(exponent))),
     ref=Each(scalars.power_to_number),
