@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools  # noqa: F401  (see below)
+import functools as functools
 import inspect
 from collections.abc import Callable
-from types import FunctionType  # noqa: F401
+from types import FunctionType as FunctionType
 from typing import Any
 
-from eager.fx.graph import Graph  # noqa: F401
+from eager.fx.graph import Graph as Graph
 from eager.fx.graph_module import GraphModule
 from eager.fx.patching import Patcher, wrapped_functions, wrapped_methods
-from eager.fx.proxy import Proxy  # noqa: F401
+from eager.fx.proxy import Proxy as Proxy
 from eager.fx.tracer import (
     PH,
     PHBase,
@@ -60,7 +60,7 @@ def symbolic_trace(root: Module | Callable[..., Any], concrete_args: Any = None)
     return GraphModule(tracer.root, graph, name)
 
 
-# what libraries that trace in their own way take from here
+# what libraries that trace in their own way take from here, beside what is imported as itself above
 _wrapped_fns_to_patch, _wrapped_methods_to_patch = wrapped_functions, wrapped_methods
 _orig_module_call, _orig_module_getattr = Module.__call__, Module.__getattr__
 _Patcher, _patch_wrapped_functions, _autowrap_check = Patcher, Patcher.patch_wrapped, Patcher.autowrap

@@ -26,12 +26,15 @@ SHORT = 128  # places along the axis: up to these a product with a matrix is qui
 UNROLLED = 16  # places to a sum
 
 
-def rows_of(places: np.ndarray, weights: np.ndarray) -> tuple[Any, Any]:
+Table = tuple[tuple[tuple[int, ...], ...], tuple[tuple[float, ...], ...]]  # places and weights
+
+
+def rows_of(places: np.ndarray, weights: np.ndarray) -> Table:
     """A table of places and one of weights, (most places of a sum, sums) both, as the op takes them."""
     return tuple(map(tuple, places.tolist())), tuple(map(tuple, weights.tolist()))
 
 
-def table_of(weights: np.ndarray) -> tuple[Any, Any]:
+def table_of(weights: np.ndarray) -> Table:
     """`rows_of` what is not 0 in a matrix (places, sums) of weights."""
     used = weights != 0
     most = max(int(used.sum(0).max(initial=0)), 1)

@@ -153,11 +153,12 @@ class _Transforms:
         """What is put where the difference of the indices says, if that is a column times a row: their correlation."""
         F, nodes = self._builder.language, self._nodes
         base, values, *indices = [nodes[i] for i in node.inputs]
-        if not node.params["accumulate"] or node.params["spec"] != (0,) or base.aval.ndim != 1 or not _is_large(values):
+        if not self._uneven or not node.params["accumulate"] or node.params["spec"] != (0,) or base.aval.ndim != 1:
+            return None
+        if not _is_large(values):
             return None
         outer = row_product(nodes, values.id)
-        known = self._uneven and outer is not None and outer.a is not None
-        line = self._places(indices[0].id) if known else None
+        line = self._places(indices[0].id) if outer is not None and outer.a is not None else None
         if line is None or is_half(values.dtype) or values.dtype.kind != "f" or indices[0].shape != values.shape:
             return None
         assert outer is not None and outer.a is not None

@@ -19,6 +19,10 @@ NOT_SEQUENTIAL = (
     "pipeline: on a mesh, models are split between the layers of nn.Sequential, and {name} is none. Remedy: make an "
     "nn.Sequential of its layers"
 )
+KEYWORDS = (
+    "pipeline: mb_kwargs and split_policy are not supported. Remedy: give arguments by position, in mb_args, and name "
+    "the layers to split at in split_spec"
+)
 
 
 class SplitPoint(enum.Enum):
@@ -116,7 +120,7 @@ def pipeline(
     modules on a mesh, keyword arguments and `split_policy`.
     """
     if mb_kwargs or split_policy is not None:
-        raise NotImplementedError("pipeline: mb_kwargs and split_policy; stages take what `mb_args` are of")
+        raise NotImplementedError(KEYWORDS)
     if mesh is None:
         ends = {name: point is SplitPoint.END for name, point in (split_spec or {}).items()}
         return Pipe(split(module, ends, mb_args), None)

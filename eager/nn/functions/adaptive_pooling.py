@@ -23,7 +23,7 @@ from eager.nn.functions.pooling import batched, unbatched, with_indices
 from eager.nn.functions.windows import Sizes, check_ndim
 from eager.rng import functions
 from graphc.ops.dtypes import INT64
-from graphc.ops.resampling import table_of
+from graphc.ops.resampling import Table, table_of
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -124,7 +124,7 @@ def _means(input: Tensor, targets: Sizes) -> Tensor:
 
 
 @functools.lru_cache(64)
-def _windows(n: int, count: int) -> tuple[Any, Any]:
+def _windows(n: int, count: int) -> Table:
     """The places of each of `count` windows that cover `n`, and their weights in its mean."""
     first, last = _edges(n, count)
     place = np.arange(n)[:, None]

@@ -19,7 +19,7 @@ from eager.functional.arithmetic import clamp
 from eager.functional.precision import rounds_once
 from eager.nn.functions.adaptive_pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from graphc.ops.dtypes import FLOAT64, is_floating, is_half
-from graphc.ops.resampling import NONE, rows_of
+from graphc.ops.resampling import NONE, Table, rows_of
 from graphc.ops.rules import torch_name
 
 __all__ = [
@@ -143,9 +143,6 @@ def _scale(n: int, m: int, factor: float | None, align_corners: bool, kind: Any)
     if align_corners:
         return kind(n - 1) / kind(m - 1) if m > 1 else kind(0)
     return kind(1.0 / factor) if factor is not None and factor > 0 else kind(n) / kind(m)
-
-
-Table = tuple[Any, Any]  # which pixels an output pixel is the sum of, and with which weights
 
 
 @functools.lru_cache(64)
