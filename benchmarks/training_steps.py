@@ -14,22 +14,24 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from timing import interleaved, numbers_of, one_core, row
 
-one_core()
+if "--device" not in sys.argv:  # to choose kernels for a GPU takes XLA minutes on one core
+    one_core()
 
-import jax  # noqa: E402  (after one_core)
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
+import jax
+import jax.numpy as jnp
+import numpy as np
 
-import eager as torch  # noqa: E402
-import graphc  # noqa: E402
-from pytorch_steps import pytorch_steps  # noqa: E402
-from trainings import TRAININGS, Training, made  # noqa: E402
+import eager as torch
+import graphc
+from pytorch_steps import pytorch_steps
+from trainings import TRAININGS, Training, made
 
 CHECKED = 5  # steps whose losses must agree
 NO_OTHERS: Mapping[str, Callable[[], Any]] = {}

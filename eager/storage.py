@@ -11,9 +11,10 @@ import numpy as np
 
 from eager.core import dtypes, state, tape
 from eager.core.interpreter import current_interpreter
+from eager.core.memory import Memory
 from eager.core.meta import is_meta
 from eager.core.parameter import Parameter
-from eager.core.placed import Memory, is_elsewhere, is_placed
+from eager.core.placed import is_elsewhere, is_placed
 from eager.core.sparse import is_sparse
 from eager.core.tensor import LEAF_IN_PLACE, Tensor
 from eager.engine.language import E

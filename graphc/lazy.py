@@ -5,9 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from graphc import forking
+
+
+class _Package(ModuleType):
+    """A package with a module that has something of its own name: that is what the package has by this name.
+
+    Python makes each module that is imported an attribute of its package.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}":
+            value = getattr(value, name, value)
+        super().__setattr__(name, value)
 
 
 def lazy(
@@ -19,6 +32,8 @@ def lazy(
     modules  names of modules of the package itself
     """
     names = vars(sys.modules[package])
+    if any(f"{package}.{name}" == place for name, place in where.items()):
+        sys.modules[package].__class__ = _Package
 
     def __getattr__(name: str) -> Any:
         if name in modules:
@@ -26,10 +41,8 @@ def lazy(
         if name not in where:
             raise AttributeError(f"module '{package}' has no attribute '{name}'{_meant(name, [*where, *modules])}")
         forking.refuse_import(where[name])
-        module = import_module(where[name])
-        # all that come from it: one may have the name of the module, which the import has just made an attribute
-        names.update({known: getattr(module, known) for known, place in where.items() if place == where[name]})
-        return names[name]
+        names[name] = found = getattr(import_module(where[name]), name)
+        return found
 
     return __getattr__, listing(package, [name for name in (*where, *modules) if name[0] != "_"])
 

@@ -6,11 +6,12 @@ time. Hypothesis would parse each, in a fresh checkout for 8 seconds, for consta
 
 from __future__ import annotations
 
+import builtins
 import sys
 from pathlib import Path
 
 import pytest
-from _pytest.doctest import DoctestModule
+from _pytest.doctest import DoctestItem, DoctestModule
 
 
 @pytest.hookimpl(wrapper=True)
@@ -20,6 +21,12 @@ def pytest_collect_file(file_path: Path) -> list[pytest.Collector]:
     if b">>> " in file_path.read_bytes():
         return found
     return [each for each in found if not isinstance(each, DoctestModule)]
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """What an example shows last is a builtin called `_` from then on: there is none before."""
+    if isinstance(item, DoctestItem):
+        vars(builtins).pop("_", None)
 
 
 @pytest.hookimpl(tryfirst=True)

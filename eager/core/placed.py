@@ -17,6 +17,7 @@ import numpy as np
 
 from eager.core import state
 from eager.core.devices import CPU, META, check_device, device, device_of_mesh
+from eager.core.memory import Memory
 from eager.core.meta import MIXED, Meta, NoDataError, is_of_caller
 from eager.core.runtime import Dims, runtime
 from eager.core.sparse import is_sparse
@@ -42,35 +43,6 @@ implicit_replication: ContextVar[bool] = ContextVar("implicit_replication", defa
 
 
 @final
-class Memory:
-    """What tensors on a device share.
-
-    array    its present value
-    stride   how it would lie there if it were PyTorch's; None if row-major
-    dims     on a mesh: how it was said to lie, where it cannot since a dim does not divide; None if it lies as said
-    version  the number of writes to it
-    """
-
-    __slots__ = ("__weakref__", "array", "dims", "stride", "version")
-    base = None  # it owns itself
-
-    def __init__(self, array: Any, stride: Strides, dims: Dims | None = None):
-        self.array, self.stride, self.dims = array, stride, dims
-        self.version = 0
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Memory, (runtime().fetch(self.array), self.stride)  # it is put back with what is seen of it
-
-    def home(self, where: device, dims: Dims | None) -> None:
-        """Put the values on a device, if they are still NumPy's; on a mesh, lying so."""
-        if isinstance(self.array, np.ndarray):
-            if where.mesh is not None:
-                self.array, self.dims = _split(self.array, where, dims or ())
-            else:
-                self.array = runtime().put(self.array, backing(check_device(where)))
-
-
-@final
 class Placed(StandIn):
     """In place of the ndarray of a tensor on a device.
 
@@ -88,6 +60,15 @@ class Placed(StandIn):
         self.numpy_dtype = np.dtype(array.dtype)
         self.device, self.steps, self.stride, self.offset = where, steps, stride, offset
         self._array, self._seen = array, self.memory.version
+
+    @classmethod
+    def lying_in(cls, pack: Memory, steps: tuple[Step, ...], aval: Aval, where: device) -> Placed:
+        """What has a memory of its own, that is what `steps` lead to in `pack`, until somebody writes it."""
+        memory = Memory(None, None)
+        memory.lie_in(pack, steps)
+        found = cls(aval, where, memory)
+        found._array, found._seen = None, -1
+        return found
 
     @property
     def array(self) -> Any:
@@ -221,10 +202,19 @@ class Placed(StandIn):
 def _rebuilt(
     memory: Memory, where: device, steps: Any, stride: Strides, offset: int, dims: Dims | None
 ) -> Placed:  # fmt: skip
-    memory.home(where, dims)
+    _home(memory, where, dims)
     found = tuple(Step(OPS[name], params) for name, params in steps)
     array = runtime().read(memory.array, found) if found else memory.array
     return Placed(array, check_device(where), memory, found, stride, offset)
+
+
+def _home(memory: Memory, where: device, dims: Dims | None) -> None:
+    """Put the values of a memory on a device, if they are still NumPy's; on a mesh, lying so."""
+    if isinstance(memory.array, np.ndarray):
+        if where.mesh is not None:
+            memory.array, memory.dims = _split(memory.array, where, dims or ())
+        else:
+            memory.array = runtime().put(memory.array, backing(check_device(where)))
 
 
 def put(data: Any, where: device) -> Placed:

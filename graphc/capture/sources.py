@@ -88,10 +88,28 @@ class PastOf(Of):
 
 @final
 @dataclass(frozen=True, eq=False)
+class Spare:
+    """An input that nobody reads: memory for the program to write an output over.
+
+    take      (): the array; nobody else has it
+    restored  (array): where what it held is now, which is still wanted if the program has failed
+    """
+
+    take: Callable[[], Any]
+    restored: Callable[[Any], None]
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class GradsOf:
-    """An effect: new gradients of several tensors, side by side in one array; `give(array)` hands them out."""
+    """An effect: new gradients of several tensors, side by side in one array.
+
+    give   (array): hands them out
+    spare  what they are written over, if anything
+    """
 
     give: Callable[[Any], None]
+    spare: Spare | None = None
 
 
 @final
@@ -135,7 +153,7 @@ class Drawn(dict[int, Any]):
 
 
 Owner = Argument | Captured | Lifted
-Source = Owner | GradOf | MemoryOf | Draw
+Source = Owner | GradOf | MemoryOf | Draw | Spare
 
 
 class History(enum.Enum):

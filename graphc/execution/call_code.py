@@ -29,6 +29,7 @@ from graphc.capture.sources import (
     MemoryOf,
     PastOf,
     Source,
+    Spare,
     ViewOf,
 )  # fmt: skip
 from graphc.capture.tree import Slot
@@ -187,6 +188,8 @@ class CallCode:
                 lines.append(f" {x} = drawn[{k}] if drawn and {k} in drawn else {self.names.of(source.draw)}()")
             elif isinstance(source, Lifted) and source.kind is not None:
                 lines.append(f" {x} = asarray({self.names.of(source.get)}(), {self.names.of(source.kind)})")
+            elif isinstance(source, Spare):
+                lines.append(f" {x} = {self.names.of(source.take)}()")
             elif not (self._loaded and isinstance(source, (Argument, Captured))):
                 lines += self.arrays.fetched(x, self._tensor(source))
         return lines
@@ -206,6 +209,8 @@ class CallCode:
         """Make the donated arrays ones that the program may overwrite."""
         lines = [" d = None"] if self._plan.donated else []  # the latest that was looked at is held by none
         for k in self._plan.donated:
+            if isinstance(self._plan.program.sources[k], Spare):
+                continue
             data = f"{self._tensor(self._plan.program.sources[k])}._d"
             own = self.names.of(self._services.executable)
             lines.append(f" if {self.arrays.taken(f'x{k}', data, self._loaded)}: x{k} = {own}.own(x{k})")
@@ -238,8 +243,13 @@ class CallCode:
         """Give the captured tensors that the program writes their new values; `restored`: the old, if it has failed."""
         effects = enumerate(self._plan.effects, len(self._plan.places))
         owned = {self._plan.program.sources[k] for k in self._plan.donated}
-        chosen = [(k, e.target) for k, e in effects if k in self._state and (e.target in owned) is restored]
-        return [line for k, target in chosen for line in self._write(k, target)]
+        lines: list[str] = []
+        for k, (target, *_) in effects:
+            if k in self._state and (target in owned) is restored:
+                lines += self._write(k, target)
+            elif restored and isinstance(target, GradsOf) and target.spare is not None:
+                lines.append(f" {self.names.of(target.spare.restored)}(out[{k}])")
+        return lines
 
     def _write(self, k: int, target: Any) -> list[str]:
         read = target in self._plan.program.sources

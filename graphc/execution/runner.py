@@ -12,7 +12,18 @@ from eager.core.stand_ins import SEALED_SAVE, Sealed
 from eager.core.tensor import Tensor
 from graphc.capture.example_values import Hosted, HostedValues
 from graphc.capture.program import Effects, Program
-from graphc.capture.sources import Argument, Captured, Computed, Effect, History, LeafFlag, Lifted, ViewOf
+from graphc.capture.sources import (
+    Argument,
+    Captured,
+    Computed,
+    Effect,
+    GradsOf,
+    History,
+    LeafFlag,
+    Lifted,
+    Spare,
+    ViewOf,
+)
 from graphc.capture.storage.sharing import owner_of
 from graphc.errors import PathChanged
 from graphc.execution.budget import fit_split, fit_step
@@ -144,13 +155,15 @@ class Runner:
         found = repacked(self._program, graph, len(self._places), self._effects) if self._target.packs else None
         if found is not None:
             self._program, graph, self._effects, self.packs = found
-            graph = layers_of_packs(graph, self._target.settings)
+            if self._target.loops_over_packs:
+                graph = layers_of_packs(graph, self._target.settings)
             self._count = len(self._places) + len(self._effects)
         positions = {source: k for k, source in enumerate(self._program.sources)}
         donated: dict[int, int] = {}  # input -> output
         for k, effect in enumerate(self._effects, len(self._places)):
-            if isinstance(effect.target, Captured) and effect.target in positions:
-                donated[positions[effect.target]] = k
+            over = effect.target.spare if isinstance(effect.target, GradsOf) else effect.target
+            if isinstance(over, (Captured, Spare)) and over in positions:
+                donated[positions[over]] = k
         checked = self._prechecks(graph)
         lowered = functools.partial(
             self._lower, donate=tuple(donated), restore={output: position for position, output in donated.items()},

@@ -5,7 +5,7 @@ from graphc.lowering.executable import ELSEWHERE, Executable, block
 from graphc.lowering.host import HostExecutable, unsuitable
 from graphc.lowering.host_memory import ALIGNMENT, alias, aligned, release
 from graphc.lowering.lowering import BACKENDS, lower
-from graphc.lowering.program_devices import NOTHING, Offload
+from graphc.lowering.program_devices import NOTHING, Offload, platform_of
 
 __all__ = [
     "ALIGNMENT",
@@ -19,6 +19,7 @@ __all__ = [
     "aligned",
     "block",
     "lower",
+    "platform_of",
     "release",
     "unsuitable",
 ]  # fmt: skip

@@ -111,7 +111,8 @@ class Executable:
         self._wide = is_wide(graph)
         self._context = devices.context(self._wide)
         self._places: Any = tuple(np.int32(place) for place in self._program.places)
-        self._plain = not self._wide and devices.named is None and distinct and not self._places
+        # whether a compiled program is called with the arrays as they are: it knows its device, but not 64-bit types
+        self._plain = not self._wide and devices.calls_plainly and distinct and not self._places
         self.seconds: dict[str, float] = {}
         self.memory: int | None = None
         self._run: Callable[..., tuple[Any, ...]] | None = None  # the compiled program

@@ -22,7 +22,7 @@ NO_HOST_MEMORY = (
 class HostMemoryDevice(ProgramDevices):
     """A device which some of the inputs and outputs visit. RuntimeError where it cannot read memory of the host."""
 
-    compiled = False
+    compiled = calls_plainly = False
 
     def __init__(self, offload: Offload, device: str | None):
         super().__init__(device)

@@ -236,6 +236,8 @@ def ranks_of(graph: Graph, processes: Processes) -> tuple[int, ...]:
 class AcrossProcesses(ProgramDevices):
     """A device of each of several processes, which run a program together, each on arrays of its own."""
 
+    calls_plainly = False
+
     def __init__(self, processes: Processes, ranks: tuple[int, ...], name: str, device: str | None):
         super().__init__(device)
         self._processes, self._ranks = processes, ranks

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, final
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import SingleDeviceSharding
 
 from graphc.ir.graph import Graph
 from graphc.lowering.devices import device_named
@@ -36,15 +37,21 @@ def lying(arrays: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
 NOTHING = Offload(frozenset(), frozenset())
 
 
+def platform_of(name: str | None) -> str:
+    """JAX's platform of the device that was named for a program: "cpu", "gpu", ...; None: the default one."""
+    return (default_device() if name is None else device_named(name)).platform
+
+
 class ProgramDevices:
     """One device of this process.
 
     named     that which was named for the program, "cpu" or "cuda:0"; None for the default one
     whole     whether each array lies on one device as a whole
     compiled  whether programs are compiled before they are called; otherwise `jax.jit` does it for the arrays it gets
+    calls_plainly  whether such a program may be called without `context`, with arrays that need no `put`
     """
 
-    whole = compiled = True
+    whole = compiled = calls_plainly = True
     layout: Layout | None = None  # of inputs and outputs, on a mesh
     offload: Offload = NOTHING
 
@@ -87,7 +94,9 @@ class ProgramDevices:
 
     def structs(self, avals: Sequence[Aval]) -> list[Any]:
         """What stands for the inputs, and the places after them, when the program is compiled without them."""
-        return [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+        # of a device that was named, results stay there: JAX computes elsewhere with what is not committed to a place
+        there = None if self.named is None else SingleDeviceSharding(self.named)
+        return [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=there) for a in avals]
 
     def own(self, array: Any) -> Any:
         """A copy of `array` that a program may take over."""

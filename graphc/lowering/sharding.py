@@ -75,7 +75,7 @@ def _spread(array: Any, wanted: NamedSharding) -> Any:
 class MeshDevices(ProgramDevices):
     """The devices of a mesh, on which the arrays of a program lie as a `Layout` says."""
 
-    whole = compiled = False
+    whole = compiled = calls_plainly = False
 
     def __init__(self, layout: Layout, device: str | None):
         super().__init__()

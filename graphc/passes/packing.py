@@ -181,8 +181,9 @@ class _Expressions:
             heads = [head(i) for i in column if i in family]
             if place.keys().isdisjoint(heads) and len(set(heads)) == len(column):
                 place |= {h: (c, k) for k, h in enumerate(heads)}
-        last = len(family), 0
-        arrays.sort(key=lambda i: place.get(head(i), last))
+        # each group in the same order of families: one expression updates what lies at the same place in several packs
+        last, ranks = (len(family), 0), {head(f[0]): k for k, f in enumerate(families)}
+        arrays.sort(key=lambda i: (place.get(head(i), last), ranks[head(i)]))
         groups = _by(arrays, lambda i: (colour[i], alike[i], place.get(head(i), last)[0]))
         return [tuple(group) for group in groups if _pays(group, self.nodes)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -38,3 +39,16 @@ def test_import_loads_nothing():
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     light = {"graphc.errors", "graphc.forking"}  # of Python's own modules alone; it has to be there before a fork
     assert set(done.stdout.split()) == {"compare", "graphc", "graphc.lazy"} | light
+
+
+@pytest.mark.parametrize("module", ["eager.nn.utils.weight_norm", "eager.nn.utils.spectral_norm",
+                                    "eager.autograd.gradcheck"])  # fmt: skip
+def test_a_function_is_not_hidden_by_its_module(module: str, monkeypatch: pytest.MonkeyPatch):
+    """Which somebody may import before the function is asked for."""
+    package, _, name = module.rpartition(".")
+    found = sys.modules[package] if package in sys.modules else import_module(package)
+    getattr(found, name)
+    monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delitem(vars(found), name)
+    import_module(module)
+    assert callable(getattr(found, name)) and not isinstance(getattr(found, name), ModuleType)

@@ -18,7 +18,7 @@ import graphc
 from eager import nn
 from eager.core.stand_ins import Deferred
 from eager.nn import functional as F
-from graphc.execution.packs import Part, StatePack
+from graphc.execution.host_packs import Part, StatePack
 
 DEPTH, WIDTH = 4, 5
 OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
@@ -34,17 +34,17 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 class World:
     """A model with its optimizer, and a step that trains it."""
 
-    def __init__(self, compiled: bool, optimizer: str = "adam", norm: bool = False):
+    def __init__(self, compiled: bool, optimizer: str = "adam", norm: bool = False, device: str = "cpu"):
         torch.manual_seed(0)
         layers: list[nn.Module] = []
         for _ in range(DEPTH):
             layers += [nn.Linear(WIDTH, WIDTH, bias=not norm), *([nn.BatchNorm1d(WIDTH)] if norm else []), nn.Tanh()]
-        self.model = nn.Sequential(*layers)
+        self.model = nn.Sequential(*layers).to(device)
         self.first = next(iter(self.model.parameters()))
         self.opt = OPTIMIZERS[optimizer](self.model.parameters())
         self.step: Any = graphc.compile(self._step) if compiled else self._step
         self.seen: list[Any] = []  # what a user keeps between steps
-        self.data = torch.randn(16, WIDTH), torch.randn(16, WIDTH)
+        self.data = torch.randn(16, WIDTH).to(device), torch.randn(16, WIDTH).to(device)
 
     def _step(self, x, y):
         self.opt.zero_grad()
@@ -75,7 +75,7 @@ def writes(world: World) -> Any:
 
 
 def replaces_data(world: World) -> Any:
-    world.first.data = torch.ones(WIDTH, WIDTH) * 0.1
+    world.first.data = torch.ones(WIDTH, WIDTH, device=world.first.device) * 0.1
 
 
 def sees_by_a_view(world: World) -> Any:
@@ -93,7 +93,7 @@ def writes_by_a_view(world: World) -> Any:
 
 def sees_by_numpy(world: World) -> Any:
     if not world.seen:
-        world.seen.append(world.first.detach().numpy())
+        world.seen.append(world.first.detach().cpu().numpy())
     return world.seen[0].sum().item()
 
 
@@ -187,9 +187,10 @@ def equal(a: World, b: World) -> None:
         np.testing.assert_allclose(y, x, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("device", ["cpu", "xla:0"])
 @pytest.mark.parametrize("habit", [*HABITS, *DEEP], ids=lambda f: f.__name__)
-def test_what_users_do_between_steps(habit):
-    worlds = [World(compiled) for compiled in (False, True)]
+def test_what_users_do_between_steps(habit, device):
+    worlds = [World(compiled, device=device) for compiled in (False, True)]
     for _ in range(5):
         eager, compiled = ((w.train(), habit(w)) for w in worlds)
         for a, b in zip(_flat(eager), _flat(compiled), strict=True):
@@ -205,18 +206,21 @@ def _flat(x: Any) -> list[Any]:
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("norm", [False, pytest.param(True, marks=pytest.mark.deep)])
-def test_every_optimizer(optimizer, norm):
-    worlds = [World(compiled, optimizer, norm) for compiled in (False, True)]
+@pytest.mark.parametrize("device", ["cpu", pytest.param("xla:0", marks=pytest.mark.deep)])
+def test_every_optimizer(optimizer, norm, device):
+    worlds = [World(compiled, optimizer, norm, device) for compiled in (False, True)]
     for _ in range(6):
         np.testing.assert_allclose(*(w.train() for w in worlds), rtol=1e-4)
     assert packs_of(worlds[1]) is not None
-    assert isinstance(worlds[1].first._d, Part)
+    first = worlds[1].first._d
+    assert isinstance(first, Part) if device == "cpu" else first.memory.pack is not None
     equal(*worlds)
 
 
-def test_a_step_is_one_program_for_good():
+@pytest.mark.parametrize("device", ["cpu", "xla:0"])
+def test_a_step_is_one_program_for_good(device):
     """Nothing is gathered, and nothing compiled, once the state lies in its packs."""
-    world = World(True)
+    world = World(True, device=device)
     for _ in range(3):
         world.train()
     packs, parts = packs_of(world), [t._d for t in packs_of(world).members]
@@ -308,9 +312,10 @@ def test_explain_says_what_lies_where():
     assert f"{2 * DEPTH} tensors, side by side" in said and f"{2 * DEPTH} equal numbers" in said
 
 
-def test_programs_share_packs():
+@pytest.mark.parametrize("device", ["cpu", "xla:0"])
+def test_programs_share_packs(device):
     """Of a batch of another size: the state is not moved to and fro."""
-    world = World(True)
+    world = World(True, device=device)
     world.train()
     parts = [t._d for t in packs_of(world).members]
     world.train(7)
@@ -318,8 +323,9 @@ def test_programs_share_packs():
     assert [t._d for t in packs_of(world).members] == parts
 
 
-def test_gradients_are_the_same_tensors_while_nobody_has_them():
-    world = World(True)
+@pytest.mark.parametrize("device", ["cpu", "xla:0"])
+def test_gradients_are_the_same_tensors_while_nobody_has_them(device):
+    world = World(True, device=device)
     world.train()
     number = id(world.first.grad)
     world.train()
@@ -428,11 +434,11 @@ def test_nothing_is_kept_alive():
     world = World(True)
     world.train()
     pack = packs_of(world)._packs[0]
-    key = [k for k, v in graphc.execution.packs._known.items() if v is pack]
+    key = [k for k, v in graphc.execution.host_packs._known.items() if v is pack]
     assert key
     del pack, world
     gc.collect()
-    assert key[0] not in graphc.execution.packs._known
+    assert key[0] not in graphc.execution.host_packs._known
 
 
 def test_copies_are_apart():

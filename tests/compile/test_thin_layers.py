@@ -10,7 +10,7 @@ import pytest
 import eager as torch
 import graphc
 from eager import nn
-from graphc.execution.packs import Part
+from graphc.execution.host_packs import Part
 
 DEPTH, WIDTH = 30, 4
 

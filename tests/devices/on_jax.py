@@ -177,6 +177,7 @@ def test_a_training_step_keeps_its_state_there():
         state = [*net.parameters(), *net.buffers(), optimizer.state[net[0].weight]["exp_avg"], net[0].weight.grad]
         assert all(str(t.device) == "xla:2" for t in state)
         assert net[0].weight._d.array.devices() == {jax.devices()[2]}
+        assert (net[0].weight + 1)._d.array.devices() == {jax.devices()[2]}
         moments.append(plain(optimizer.state[net[0].weight]["exp_avg"]))
         if compiled:
             held = net[0].weight._d.array

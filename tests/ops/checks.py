@@ -178,15 +178,24 @@ def differentiable_operands(op: Op, arrays: Arrays) -> list[int]:
 def difference_quotient(function: Callable[[np.ndarray], Any], x: np.ndarray, step: float = STEP) -> np.ndarray:
     """The gradient of a real scalar function of `x`, element by element, by central differences.
 
-    With respect to a complex `x` it is d/dRe(x) + i d/dIm(x).
+    With respect to a complex `x` it is d/dRe(x) + i d/dIm(x). Where the function changes on one side only, there is a
+    step or a kink near by: the difference is taken closer.
     """
     result = np.zeros(x.shape, x.dtype)
+    here = function(x)
+
+    def at_distance(h: Any, at: tuple[int, ...]) -> Any:
+        moved = x.copy()
+        moved[at] += h
+        return function(moved)
+
     for at in np.ndindex(x.shape):
         for direction in (1, 1j) if x.dtype.kind == "c" else (1,):
-            up, down = x.copy(), x.copy()
-            up[at] += step * direction
-            down[at] -= step * direction
-            result[at] += direction * (function(up) - function(down)) / (2 * step)
+            for h in (step, step / 64, step / 4096):
+                up, down = at_distance(h * direction, at), at_distance(-h * direction, at)
+                if (up == here) == (down == here):
+                    break
+            result[at] += direction * (up - down) / (2 * h)
     return result
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import eager as torch
 import graphc
-from graphc.ir import Graph
+from graphc.ir import Graph, Ref
 from graphc.passes import layers_of_packs, optimize
 from graphc.passes.packing import DEEPEST, LARGE, Packed, pack_state
 from graphc.passes.rolling import MANY
@@ -106,6 +106,20 @@ def test_a_slot_is_one_array():
         if n.op.name in ("mul", "sub", "add") and n.shape == (12 + 4 + 6 + 1 + 10 + 6,)
     ]
     assert len(elementwise) == 4  # one for all tensors
+
+
+def test_slots_lie_in_the_order_of_their_parameters():
+    """Though their new values are returned in another: else each pack would be updated by expressions of its own."""
+    graph, state, fresh, _, values = traced(momentum, SHAPES, 1)
+    count, order = len(SHAPES), [4, 2, 0, 5, 1, 3]
+    outputs = graph.outputs
+    moved = (*outputs[:count], *(outputs[count + k] for k in order), *outputs[2 * count :])
+    turned = graph.replace(graph.nodes, tuple(map(Ref, moved)))
+    state = {i: count + order.index(k - count) if k >= count else k for i, k in state.items()}
+    packed = same(turned, pack_state(turned, state, fresh, []), values)
+    parameters, slots = (pack.inputs for pack in packed.packs if pack.inputs)
+    assert [i - parameters[0] for i in parameters] == [i - slots[0] for i in slots]
+    assert sum(n.op.name == "cat" for n in packed.graph.operations()) == 1  # of the gradients
 
 
 def test_equal_numbers_are_one():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 import sys
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
@@ -74,7 +75,22 @@ def _installed(name: str) -> bool:
         return False
 
 
+@pytest.fixture
+def einops_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """It keeps what it takes for PyTorch: other tests are given another one."""
+
+    def loaded() -> list[str]:
+        return [name for name in sys.modules if name.partition(".")[0] == "einops"]
+
+    for name in loaded():
+        monkeypatch.delitem(sys.modules, name)
+    yield
+    for name in loaded():
+        del sys.modules[name]
+
+
 @pytest.mark.skipif(not _installed("einops"), reason="einops is not installed")
+@pytest.mark.usefixtures("einops_loaded_anew")
 def test_einops_runs_over_eager() -> None:
     with graphc.torch_names():
         import torch

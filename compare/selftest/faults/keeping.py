@@ -27,7 +27,7 @@ from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.storage import memory
 from graphc.compiling.signature import Attributes, Identities, Signatures
 from graphc.compiling.specializations import Specialization
-from graphc.execution import packs, prechecks, steps
+from graphc.execution import host_packs, prechecks, steps
 from graphc.ops.aval import Literal
 
 _guard, _state, _random = (
@@ -306,7 +306,7 @@ FAULTS: tuple[Fault, ...] = (
     _state("what is written has new memory", together(
         lambda: entry(steps.SHARED, "replace", _takes_new_memory),
         lambda: entry(steps.SHARED, "overwrite", _takes_new_memory)), session(_held)),
-    _state("optimizers' state in another order", wrapped(packs, "_parts", _in_turn),
+    _state("optimizers' state in another order", wrapped(host_packs, "_parts", _in_turn),
            _training(lambda weights: torch.optim.SGD(weights, 0.1, momentum=0.9))),
     _state("differences of numbers the other way round", wrapped(Number, "_binary", _reversed),
            program(lambda x: x * (x.sum().item() - 3), _long)),

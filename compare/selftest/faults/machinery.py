@@ -19,7 +19,7 @@ from eager.engine import blocks, inplace
 from graphc.capture import masked_selection
 from graphc.capture.gradients import Autograd
 from graphc.capture.masked_selection import Selection
-from graphc.execution import packs
+from graphc.execution import host_packs
 from graphc.lowering.loading import jax
 from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT32, FLOAT64, INT64
@@ -258,9 +258,9 @@ FAULTS: tuple[Fault, ...] = (
     _part("detached tensors have gradients", "gradient rule", lambda: declared(
         OPS["stop_gradient"], vjp={"input": OPS["positive"].vjp["input"]}),
           program(lambda x: x.detach() * x, _x), "stop_gradient"),
-    _part("parameters in a pack overlap", STATE, wrapped(packs, "_parts", _side_by_side),
+    _part("parameters in a pack overlap", STATE, wrapped(host_packs, "_parts", _side_by_side),
           _training(lambda p: torch.optim.SGD(p, 0.1, momentum=0.9))),
-    _part("writes between calls are lost in a pack", STATE, wrapped(packs.StatePack, "gather", _forgetful),
+    _part("writes between calls are lost in a pack", STATE, wrapped(host_packs.StatePack, "gather", _forgetful),
           _training(lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), rewrites=True)),
     _part("blocks of operands in another order", "eager form", lambda: attribute(
         blocks, "_line", lambda a, result: a.ravel("K") if a.ndim else a),

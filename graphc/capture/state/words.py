@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
+from eager.core.memory import Memory
 from eager.core.tensor import Tensor
 from graphc.capture.generated import Names, indented
 
@@ -100,7 +101,7 @@ def version_of_class(cls: type) -> list[Word] | None:
 
 
 def slot_of(owner: Any, name: str, value: Any = ...) -> list[Word] | None:
-    """The word of a slot of a tensor, a cell or a function, which has to hold `value`, if one is given."""
+    """The word of a slot of a tensor, a memory, a cell or a function, which has to hold `value`, if one is given."""
     offset = _offset_of(owner, name) if available() else None
     if offset is None:
         return None
@@ -116,7 +117,7 @@ def _offset_of(owner: Any, name: str) -> int | None:
 
 @functools.cache
 def _offsets() -> dict[tuple[type, str], int]:
-    """Where tensors, cells and functions have their slots: found in one that holds a known object there."""
+    """Where tensors, memories, cells and functions have their slots: found in one that holds a known object there."""
     found: dict[tuple[type, str], int] = {}
     tensor: Any = object.__new__(Tensor)
 
@@ -125,8 +126,11 @@ def _offsets() -> dict[tuple[type, str], int]:
 
     for name in ("_d", "_n", "_g"):
         setattr(tensor, name, SimpleNamespace())
+    memory: Any = Memory(None, None)
+    memory.pack = SimpleNamespace()
     examples: list[tuple[Any, Sequence[str]]] = [
         (tensor, ("_d", "_n", "_g")),
+        (memory, ("pack",)),
         (CellType(tensor), ("cell_contents",)),
         (function, ("__code__", "__defaults__", "__kwdefaults__")),
     ]
