@@ -18,7 +18,7 @@ from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.normal.affine import Index
 from graphc.normal.form import Form, Number
-from graphc.ops import OPS, Op
+from graphc.ops import OPS, Trait
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.replacing import replaced
 
@@ -49,15 +49,15 @@ def join_windows(graph: Graph) -> Graph:
         return graph
     users = graph.users()
     inner = {id for id, node in graph.nodes.items() if _adds(node)}
-    cuts, lays = _above(graph, _SLICE), _above(graph, _PAD)
+    cuts, lays = (_above(graph, {id for id, node in graph.nodes.items() if node.op is op}) for op in (_SLICE, _PAD))
     roots = {id for id in inner & lays if inner.isdisjoint(users.get(id, ()))}
-    scaled = cuts - {id for id, node in graph.nodes.items() if node.op is _SLICE}
+    added = _above(graph, inner & cuts)
     builder = Builder.beside(graph.nodes)
     facts = Facts(builder.nodes)
 
     def instead(node: Node) -> Symbol | None:
         before = graph.nodes[node.id].inputs
-        summed = (node.op is _SUM or node.op is _MEAN) and before[0] in scaled and _is_reordered(node)
+        summed = (node.op is _SUM or node.op is _MEAN) and before[0] in added and _is_reordered(node)
         if not summed and node.id not in roots:
             return None
         windows = _windows(facts.form(node.id) if summed else facts.outer_form(node.id, 0.5))
@@ -68,12 +68,16 @@ def join_windows(graph: Graph) -> Graph:
     return replaced(graph, builder, instead)
 
 
-def _above(graph: Graph, op: Op) -> set[int]:
-    """The nodes of an op, and what is computed of them element by element."""
-    found: set[int] = set()
+def _above(graph: Graph, below: set[int]) -> set[int]:
+    """The nodes `below`, and what is computed of them element by element, but no products of two arrays."""
+    found, numbers = set(below), set[int]()
     for id, node in graph.nodes.items():
-        passes = (node.op.pointwise and node.op.lifting is not None) or node.op.view
-        if node.op is op or (passes and not found.isdisjoint(node.inputs)):
+        if Trait.LITERAL in node.op.traits or (node.inputs and numbers.issuperset(node.inputs)):
+            numbers.add(id)
+            continue
+        is_product = Trait.BILINEAR in node.op.traits and numbers.isdisjoint(node.inputs)
+        passes = node.op.view or (node.op.pointwise and node.op.lifting is not None and not is_product)
+        if passes and not found.isdisjoint(node.inputs):
             found.add(id)
     return found
 
