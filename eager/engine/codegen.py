@@ -166,6 +166,7 @@ class GeneratedOps:
             "asarray": np.asarray, "seq": state.sequence, "grad_enabled": state.grad_enabled, "push": heapq.heappush,
             "np_add": np.add, "sum_to": sum_to, "miss": miss,
             "ABSENT": ABSENT, "note_view": note_view, "in_blocks": in_blocks, "product_to": product_to, "MANY": MANY,
+            "with_constants": self._with_constants,
         }  # fmt: skip
         self.generated: dict[str, Generated] = {}
         self.backwards: dict[str, dict[str, tuple[str, list[str]]]] = {}
@@ -179,6 +180,21 @@ class GeneratedOps:
 
     def _set_new(self, new: Callable[..., Any]) -> None:
         self.scope["new"] = new
+
+    def _with_constants(self, first: int, *operands: Any) -> list[Any] | None:
+        """The operands with Tensors for the Python scalars among them; None if there are none, or a Tensor is of
+        another dtype than the fast path takes: the operands before `first` are bools.
+        """
+        scalars = 0
+        full: list[Any] = []
+        for i, x in enumerate(operands):
+            if i >= first and (x.__class__ is float or x.__class__ is int):
+                scalars += 1
+                x = self.scope["Tensor"]._wrap(self.scope["SCALARS"][x])
+            elif not hasattr(x, "_d") or x._d.dtype is not (BOOL if i < first else self.scope["DT"]):
+                return None
+            full.append(x)
+        return full if 0 < scalars < len(operands) - first else None
 
     def get(self, op: Op) -> Callable[..., Any]:
         """The forward function of `op`, generated at first use."""
@@ -399,8 +415,23 @@ def _write_forward(
     if writes:
         w.line(1, "if out is not None:")
         w.line(2, f"return into(out, '{op.name}', {op.name}, {', '.join(args)})")
+    if op.pointwise and not flipped and op.rule.promote and op.rule.scalars in ("any", "one"):
+        _write_scalars(w, op)
     w.line(1, f"return miss(op_{op.name}, ({', '.join(args)},), {{{keywords}}})")
     w.line(0, "")
+
+
+def _write_scalars(w: Writer, op: Op) -> None:
+    """Write the way on with Python scalars where the fast path has Tensors."""
+    args = ", ".join(op.args)
+    if len(op.args) == 2:
+        w.line(1, f"c = {op.args[0]}.__class__")
+        w.line(1, "if c is float or c is int:")
+        w.line(2, f"return r{op.name}({op.args[1]}, {op.args[0]})")
+    elif len(op.args) > 2:
+        w.line(1, f"full = with_constants({op.rule.first}, {args})")
+        w.line(1, "if full is not None:")
+        w.line(2, f"return {op.name}(*full)")
 
 
 def _write_call(

@@ -206,6 +206,8 @@ def call_text(op: Op, operands: Sequence[Any]) -> str:
 def promote(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     """The operands as Tensors of the dtype that `op` computes in. Raises TypeError for what is no operand."""
     first, rule = op.rule.first, op.rule
+    if not rule.promote and rule.accepts is None and all(isinstance(x, Tensor) for x in operands):
+        return list(operands)
     kinds: list[tuple[np.dtype, int]] = []
     for i, x in enumerate(operands):
         if isinstance(x, Tensor):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, final
 
+import numpy as np
+
 from eager.core import tape
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.sparse import is_sparse
@@ -36,6 +38,8 @@ class Grads:
         self._before: dict[int, Tensor] = {}  # the tensor that `.grad` was before the program
         self._past: list[tuple[Tensor, Symbol, bool]] = []  # gradients that go on to history from before the program
         self._behind: set[int] = set()  # leaves that those will reach
+        # what is to be added to a `.grad` of which the program has not asked whether it is None: by id of its tensor
+        self._waiting: dict[int, tuple[Tensor, list[Symbol]]] = {}
 
     def get_grad(self, tensor: Tensor) -> Tensor | None:
         """See `eager.core.interpreter.Interpreter`."""
@@ -43,7 +47,10 @@ class Grads:
         if key in self._behind:
             raise errors.CaptureError(errors.GRAD_OF_THE_PAST.format(used=user_line()))
         if key not in self._grads:
+            _, waiting = self._waiting.pop(key, (tensor, ()))
             self._grads[key] = (tensor, self._read_grad(tensor))
+            for g in waiting:
+                self._add(tensor, g)
         return self._grads[key][1]
 
     def _read_grad(self, tensor: Tensor) -> Tensor | None:
@@ -70,6 +77,28 @@ class Grads:
         before = self._before[id(tensor)] = tracer.wrap(symbol, False)
         return before
 
+    def settle(self, to_run: bool = False) -> None:
+        """Add what waits, at the end of the trace.
+
+        to_run  whether the program is run next. A `.grad` that it gives up and makes anew will be there in the next
+                call: if it is not yet, it is made of -0, to which all can be added, and the next call is this program.
+        """
+        for key, (tensor, waiting) in [*self._waiting.items()]:
+            if key not in self._grads:
+                self.get_grad(tensor)
+                continue
+            owner = self._state.owner_of(tensor)
+            given = None if owner is None or isinstance(owner, Argument) else self._state.given(owner)
+            stays = to_run and self._grads[key][1] is not None
+            if stays and given is not None and given._d.__class__ is np.ndarray and given._g is None:
+                given._g = Tensor._wrap(np.full_like(given._d, -0.0))
+                self._state.drawn.grads.append((given, given._g))
+            old = self._read_grad(tensor)
+            if old is not None:  # someone may hold it
+                for g in waiting:
+                    self._add_to(old, g)
+        self._waiting.clear()
+
     def is_given(self, grad: Tensor) -> bool:
         """Whether `grad` stands for the tensor that a `.grad` was before the program."""
         return any(grad is before for before in self._before.values())
@@ -81,6 +110,7 @@ class Grads:
 
     def effects(self) -> list[Effect]:
         """What the program does to the `.grad` of tensors that outlive it, and to histories from before it."""
+        self.settle()
         found: list[Effect] = []
         numbers: dict[int, int] = {}
         tracer = self._tracer
@@ -124,6 +154,7 @@ class Grads:
 
     def owned(self) -> dict[int, GradOf]:
         """The tensors, by id, that are the `.grad` of one that outlives the program: of which."""
+        self.settle()
         found: dict[int, GradOf] = {}
         for tensor, grad in self._grads.values():
             owner = self._state.owner_of(tensor)
@@ -132,6 +163,13 @@ class Grads:
         return found
 
     def accumulate(self, tensor: Tensor, g: Symbol, create_graph: bool) -> None:
+        key = id(tensor)
+        if create_graph or key in self._grads or key in self._behind or self._state.owner_of(tensor) is None:
+            self._add(tensor, g, create_graph)
+        else:
+            self._waiting.setdefault(key, (tensor, []))[1].append(g)
+
+    def _add(self, tensor: Tensor, g: Symbol, create_graph: bool = False) -> None:
         old, tracer = self.get_grad(tensor), self._tracer
         if old is None:
             self.set_grad(tensor, tracer.wrap(g, create_graph and g.id in self._autograd.live()))
@@ -139,8 +177,12 @@ class Grads:
             self.set_grad(tensor, tracer.wrap(tracer.read(old) + g, True))
             self._state.recorded.add(self._state.builder.next_id - 1)
         else:
-            with set_grad_enabled(False):
-                tracer.assign(old, tracer.wrap(tracer.read(old) + g, False), "add")
+            self._add_to(old, g)
+
+    def _add_to(self, old: Tensor, g: Symbol) -> None:
+        tracer = self._tracer
+        with set_grad_enabled(False):
+            tracer.assign(old, tracer.wrap(tracer.read(old) + g, False), "add")
 
     def accumulate_sparse(self, weight: Tensor, g: Tensor) -> None:
         old = self.get_grad(weight)

@@ -127,18 +127,23 @@ class Drawn(dict[int, Any]):
 
     The keys are 0 for the first `Draw` among the sources of a program, and so on: unlike the number of an input,
     that of a draw stays when state is packed. They are for the call that is traced, which clears them when it has used
-    them: until then an interrupt lets the generators continue as before, and does what is in `undoing`.
+    them: until then an interrupt lets the generators continue as before, and does what is in `undoing`. So does what
+    stops the program, for generators and for each of `grads`, which the trace has put where there was none.
     """
 
     def __init__(self):
         super().__init__()
         self.marks: list[tuple[Any, Any]] = []
         self.undoing: list[Callable[[], None]] = []
+        self.grads: list[tuple[Tensor, Tensor]] = []  # (a tensor, its `.grad`)
 
     def put_back(self) -> None:
         """Let the generators continue as before the trace."""
         for generator, mark in self.marks:
             generator.rewind(mark)
+        for tensor, grad in self.grads:
+            if tensor._g is grad:
+                tensor._g = None
 
     def interrupted(self) -> None:
         """The call ends here. May be called twice."""
@@ -149,6 +154,7 @@ class Drawn(dict[int, Any]):
     def clear(self) -> None:
         self.marks.clear()
         self.undoing.clear()
+        self.grads.clear()
         super().clear()
 
 

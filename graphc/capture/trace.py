@@ -172,6 +172,7 @@ def _recorded(
     """The program of a run that has ended. CaptureError for changes that a graph without an environment cannot make."""
     changes = containers.changes()
     if environment is not None:
+        tracer.autograd.grads.settle(to_run=True)
         changes += done_once(environment.written(), has_leaves)
         changes += tracer.autograd.hooks.staying() + tracer.autograd.grads.sparse_changes()
         return finished(

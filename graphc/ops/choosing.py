@@ -81,4 +81,5 @@ def at_most(x: Any, bound: Any) -> Any:
 
 def _is_number(bound: Any, x: Any) -> bool:
     """Whether floats have one bound, of their dtype."""
-    return not bound.ndim and bound.dtype == x.dtype and x.dtype.kind == "f"
+    alone = isinstance(bound, float) or (not bound.ndim and bound.dtype == x.dtype)
+    return alone and x.dtype.kind == "f"

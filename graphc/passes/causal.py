@@ -224,8 +224,8 @@ class _Triangles:
             if mask is not None:
                 return self._left_of(a, mask)
         for a, b in ways:
-            below = self._triangles_of(a) if nodes[b].size < node.size or self._is_outer(b) else ()
-            if below:
+            below = self._triangles_of(a)
+            if below and (nodes[b].size < node.size or self._is_outer(b)):
                 return tuple([t._replace(of=self._scaled(t, b, node.op is _DIV)) for t in below])
         return ()
 

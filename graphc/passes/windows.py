@@ -18,7 +18,7 @@ from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.normal.affine import Index
 from graphc.normal.form import Form, Number
-from graphc.ops import OPS, Op
+from graphc.ops import OPS, Trait
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.replacing import replaced
 
@@ -49,15 +49,18 @@ def join_windows(graph: Graph) -> Graph:
         return graph
     users = graph.users()
     inner = {id for id, node in graph.nodes.items() if _adds(node)}
-    cuts, lays = _above(graph, _SLICE), _above(graph, _PAD)
-    roots = {id for id in inner & lays if inner.isdisjoint(users.get(id, ()))}
-    scaled = cuts - {id for id, node in graph.nodes.items() if node.op is _SLICE}
+    numbers = _numbers(graph)
+    cuts, lays = (
+        _above(graph, {id for id, node in graph.nodes.items() if node.op is op}, numbers) for op in (_SLICE, _PAD)
+    )
+    added = _above(graph, inner & cuts, numbers)
+    roots = {id for id in inner & lays if inner.isdisjoint(users.get(id, ())) and _are_laid(id, inner, graph, numbers)}
     builder = Builder.beside(graph.nodes)
     facts = Facts(builder.nodes)
 
     def instead(node: Node) -> Symbol | None:
         before = graph.nodes[node.id].inputs
-        summed = (node.op is _SUM or node.op is _MEAN) and before[0] in scaled and _is_reordered(node)
+        summed = (node.op is _SUM or node.op is _MEAN) and before[0] in added and _is_reordered(node)
         if not summed and node.id not in roots:
             return None
         windows = _windows(facts.form(node.id) if summed else facts.outer_form(node.id, 0.5))
@@ -68,14 +71,41 @@ def join_windows(graph: Graph) -> Graph:
     return replaced(graph, builder, instead)
 
 
-def _above(graph: Graph, op: Op) -> set[int]:
-    """The nodes of an op, and what is computed of them element by element."""
-    found: set[int] = set()
+def _numbers(graph: Graph) -> set[int]:
+    """The nodes that are numbers of the program, or are made of such."""
+    found = set[int]()
     for id, node in graph.nodes.items():
-        passes = (node.op.pointwise and node.op.lifting is not None) or node.op.view
-        if node.op is op or (passes and not found.isdisjoint(node.inputs)):
+        if Trait.LITERAL in node.op.traits or (node.inputs and found.issuperset(node.inputs)):
             found.add(id)
     return found
+
+
+def _passes(node: Node, numbers: set[int]) -> bool:
+    """Whether the form of a node may be one array, from place to place: a product of two arrays is none."""
+    is_product = Trait.BILINEAR in node.op.traits and numbers.isdisjoint(node.inputs)
+    return node.op.lifting is not None and not is_product
+
+
+def _above(graph: Graph, below: set[int], numbers: set[int]) -> set[int]:
+    """The nodes `below`, and what is computed of them element by element."""
+    found = set(below)
+    for id, node in graph.nodes.items():
+        near = node.op.view or (node.op.pointwise and _passes(node, numbers))
+        if near and id not in numbers and not found.isdisjoint(node.inputs):
+            found.add(id)
+    return found
+
+
+def _are_laid(root: int, inner: set[int], graph: Graph, numbers: set[int]) -> bool:
+    """Whether all that a sum adds up may be laid somewhere: what is no form of other arrays is as large as the sum."""
+    stack = [root]
+    while stack:
+        node = graph.nodes[stack.pop()]
+        if node.id in inner:
+            stack += node.inputs
+        elif node.id not in numbers and not _passes(node, numbers):
+            return False
+    return True
 
 
 def _adds(node: Node) -> bool:

@@ -67,6 +67,51 @@ def test_one_program_serves_all_steps_but_the_first():
     assert len(fast._specializations) <= 2  # the first step meets `.grad is None` and empty state
 
 
+def adversarial():
+    """A step of two nets, the first of which is trained through the second, whose `.grad` is then begun anew."""
+    torch.manual_seed(0)
+    first, second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 3)
+    optimizers = [torch.optim.Adam(net.parameters(), lr=0.01) for net in (first, second)]
+
+    def step(x, y):
+        optimizers[0].zero_grad()
+        made = first(x)
+        loss = F.cross_entropy(second(made), y)
+        loss.backward()
+        optimizers[0].step()
+        optimizers[1].zero_grad()
+        (second(made.detach()).square().mean() - F.cross_entropy(second(x), y)).backward()
+        optimizers[1].step()
+        return loss
+
+    return step, [*first.parameters(), *second.parameters()]
+
+
+def test_nets_that_are_trained_one_through_the_other_are_one_program():
+    torch.manual_seed(1)
+    data = [(torch.randn(5, 4), torch.randint(0, 3, (5,))) for _ in range(4)]
+    (eagers, expected), (step, got) = adversarial(), adversarial()
+    fast = graphc.compile(step)
+    held = []
+    for x, y in data:
+        found, wanted = fast(x, y), eagers(x, y)
+        np.testing.assert_allclose(found.item(), wanted.item(), rtol=1e-5)
+        held.append((got[2].grad, expected[2].grad))  # to which the next step adds before it gives them up
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-4, atol=1e-6)
+    for a, b in held:
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-6)
+    assert len(fast.explain().programs) == 1
+
+
+def test_a_first_step_that_fails_makes_no_grad():
+    step, parameters = adversarial()
+    with pytest.raises(IndexError):
+        graphc.compile(step)(torch.randn(5, 4), torch.full((5,), 3))
+    assert all(p.grad is None for p in parameters)
+
+
 def test_a_changed_learning_rate_is_noticed():
     data = batches(6)
     losses = []

@@ -122,9 +122,21 @@ def check_with_scalar(op: Op, scalar: float, x: np.ndarray, monkeypatch: pytest.
         compare(op, module.get(op), [x, scalar], {}, wanted, no_misses(module, monkeypatch))
     if op.rule.scalars == "last":
         return
-    reflected = module.reflected(op)
     for wanted in ((False, True), (False, False)):
-        compare(op, lambda s, t: reflected(t, s), [scalar, x], {}, wanted, no_misses(module, monkeypatch))
+        compare(op, module.get(op), [scalar, x], {}, wanted, no_misses(module, monkeypatch))
+
+
+TERNARY = [op for op in GENERATED if op.pointwise and len(op.args) == 3 and op.rule.scalars in ("any", "one")]
+
+
+@pytest.mark.parametrize("op", TERNARY, ids=lambda op: op.name)
+def test_scalars_among_three_operands(op: Op, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
+    case = next(cases_of(op))
+    for (dtype, module), place in itertools.product(MODULES.items(), range(op.rule.first, 3)):
+        operands: list[Any] = case.arrays(rng, dtype)
+        operands[place] = 2
+        wanted = tuple(isinstance(x, np.ndarray) for x in operands)
+        compare(op, module.get(op), operands, {}, wanted, no_misses(module, monkeypatch))
 
 
 @pytest.mark.parametrize("op", BINARY, ids=lambda op: op.name)

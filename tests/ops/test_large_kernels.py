@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 import eager
+from eager.engine.language import E
 from graphc.ops import OPS, kernels, maxima
 from graphc.ops.interpret import F, run_kernel
+from graphc.ops.references import Each
 from graphc.ops.scans import BLOCK, WIDE, accumulate
 from graphc.ops.scattering import FEW, index_added
 from graphc.ops.shares import BLOCK as ROWS
 from graphc.ops.shares import NARROW, SMALL
 from graphc.ops.shares import WIDE as LONG_ROW
+from tests.ops.cases import Case, each_case, every_case
 
 RNG = np.random.default_rng(0)
 NUMBERS = ["float16", "float32", "float64", "complex64", "uint8", "int32", "int64", "bool"]
@@ -191,3 +194,24 @@ def test_cross_entropy_of_many_scores_is_that_of_few(options: dict, monkeypatch:
         results.append((loss.detach().numpy(), x.grad.numpy()))
     for few, many in zip(*results, strict=True):
         np.testing.assert_allclose(few, many, rtol=1e-5, atol=1e-6)
+
+
+def of_one_shape(case: Case) -> bool:
+    """Whether the elements of real arrays are looked at one by one."""
+    arrays = case.arrays(np.random.default_rng(0))
+    each = case.op.pointwise or isinstance(case.op.ref, Each)
+    return each and not case.strided and all(a.shape == (3, 4) and a.dtype.kind != "c" for a in arrays)
+
+
+@pytest.mark.deep
+@each_case([case for case in every_case(differentiable=True) if of_one_shape(case)])
+def test_large_arrays_go_as_small_ones(case: Case, rng: np.random.Generator) -> None:
+    results = []
+    few = case.arrays(rng, np.float32)
+    for times in (1, 2**13):
+        leaves = [eager.tensor(np.tile(a, (times, 1)), requires_grad=a.dtype.kind == "f") for a in few]
+        found = getattr(E, case.op.name)(*leaves, **case.sample.params)
+        found.backward(eager.ones_like(found))
+        results.append([x.numpy()[:3] for x in (found.detach(), *(y.grad for y in leaves if y.grad is not None))])
+    for small, large in zip(*results, strict=True):
+        np.testing.assert_allclose(large, small, rtol=2e-5, atol=2e-6)
