@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import warnings
 from typing import Any
@@ -104,3 +105,23 @@ def test_parameters_without_a_shape_are_passed_over_by_what_initializes_all() ->
     assert layer.weight.data.shape == (0,) and not layer.weight.data.requires_grad
     layer(eager.ones(1, 3))
     assert layer.weight.shape == (2, 3)
+
+
+def test_dicts_of_tensors_by_identity_keep_none_alive() -> None:
+    from eager.utils.weak import TensorWeakRef, WeakIdKeyDictionary
+
+    first, second = eager.ones(2), eager.ones(2)
+    known = WeakIdKeyDictionary({first: 1, second: 2})
+    reference = TensorWeakRef(first)
+    assert (known[first], known[second], eager.ones(2) in known, reference() is first) == (1, 2, False, True)
+    assert known.pop(second) == 2 and [*known.items()] == [(first, 1)]
+    del first
+    gc.collect()
+    assert len(known) == 0 and reference() is None
+
+
+def test_modules_of_the_compiled_library_can_be_imported() -> None:
+    with graphc.torch_names():
+        from torch._C._functorch import is_batchedtensor
+
+        assert is_batchedtensor(eager.ones(1)) is False
