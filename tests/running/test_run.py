@@ -185,6 +185,11 @@ def test_functions_are_decorated_where_they_stand() -> None:
         with_compiled(source, "x.py", ["A.g"])
 
 
+def test_a_folder_without_a_program_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["run", str(tmp_path)]) == 2
+    assert "can't find '__main__' module in" in capsys.readouterr().err
+
+
 def test_tolerances_without_a_comparison_are_refused(capsys: pytest.CaptureFixture[str]):
     for option in ("--rtol=1", "--atol=1", "--ignore=*"):
         assert main(["run", option, "train.py"]) == 2
