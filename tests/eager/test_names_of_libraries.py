@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
 import warnings
 from typing import Any
 
@@ -125,3 +126,23 @@ def test_modules_of_the_compiled_library_can_be_imported() -> None:
         from torch._C._functorch import is_batchedtensor
 
         assert is_batchedtensor(eager.ones(1)) is False
+
+
+@pytest.mark.filterwarnings("ignore:We've integrated functorch")
+def test_functorch_is_what_became_of_it() -> None:
+    with graphc.torch_names():
+        import functorch
+
+        with pytest.warns(FutureWarning, match=r"use `torch.func.grad` instead"):
+            assert functorch.grad(eager.sin)(eager.zeros(())) == 1
+        model = eager.nn.Sequential(eager.nn.Linear(2, 3), eager.nn.BatchNorm1d(3)).eval()
+        function, params, buffers = functorch.make_functional_with_buffers(model)
+        x = eager.randn(4, 2)
+        function(params, buffers, x).square().sum().backward()
+        model(x).square().sum().backward()
+        assert all(eager.equal(a.grad, b.grad) for a, b in zip(params, model.parameters(), strict=True))
+        both = [eager.nn.Linear(2, 1) for _ in range(2)]
+        function, params, buffers = functorch.combine_state_for_ensemble(both)
+        out = functorch.vmap(function, in_dims=(0, 0, None))(params, buffers, x)
+        assert eager.allclose(out, eager.stack([each(x) for each in both]))
+    assert "eager" not in getattr(sys.modules.get("functorch"), "__name__", "")
