@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,11 @@ def _along_one(name: str, function: Any, inverse: bool, what: str) -> Any:
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"{what} along `dim`, of `n` numbers. As `torch.fft.{name}`. RuntimeError for n < 1."
-    return with_out(f"fft_{name}", transform)
+    return _public(name, transform)
+
+
+def _public(name: str, transform: Any) -> Any:
+    return checking(f"fft_{name}", with_out(f"fft_{name}", transform), home=__name__, written=False)
 
 
 def _all_resized(x: Tensor, axes: tuple[int, ...], sizes: Mapping[int, int]) -> Tensor:
@@ -148,7 +153,7 @@ ihfft = _along_one("ihfft", _to_half, True, "The inverse of `hfft`")
 def _several_axes(name: str, input: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], dict[int, int]]:
     shape = shape_of(input, f"fft_{name}")
     ndim = len(shape)
-    sizes = None if s is None else [int(n) for n in (s if isinstance(s, Sequence) else (s,))]
+    sizes = None if s is None else [index(n) for n in (s if isinstance(s, Sequence) else (s,))]
     if dim is not None:
         given = dim if isinstance(dim, Sequence) else (dim,)
         if given and not ndim:
@@ -177,7 +182,7 @@ def _along_several(name: str, function: Any, inverse: bool, what: str) -> Any:
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"{what} along `dim`, all dims by default. As `torch.fft.{name}`."
-    return checking(f"fft_{name}", with_out(f"fft_{name}", transform), home=__name__, written=False)
+    return _public(name, transform)
 
 
 def _along_two(name: str, general: Any) -> Any:
@@ -186,7 +191,7 @@ def _along_two(name: str, general: Any) -> Any:
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"`{general.__name__}` along two dims. As `torch.fft.{name}`."
-    return checking(f"fft_{name}", with_out(f"fft_{name}", transform), home=__name__, written=False)
+    return _public(name, transform)
 
 
 fftn = _along_several("fftn", _all_to_all, False, "The discrete Fourier transform")
@@ -205,15 +210,17 @@ def _shifted(input: Tensor, dim: Any, up: bool, name: str) -> Tensor:
     dims = tuple(range(len(shape))) if dim is None else tuple(dim) if isinstance(dim, Sequence) else (dim,)
     if not dims:
         return E.clone(input)
-    sizes = [shape[normalize_axis(d, len(shape))] for d in dims]
+    sizes = [shape[normalize_axis(index(d), len(shape))] for d in dims]
     return roll(input, tuple(n // 2 if up else (n + 1) // 2 for n in sizes), dims)
 
 
+@partial(checking, "fft_fftshift", home=__name__)
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The zero frequency moved to the middle of `dim`, of all dims by default. As `torch.fft.fftshift`."""
     return _shifted(input, dim, True, "fftshift")
 
 
+@partial(checking, "fft_ifftshift", home=__name__)
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of `fftshift`. As `torch.fft.ifftshift`."""
     return _shifted(input, dim, False, "ifftshift")

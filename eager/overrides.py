@@ -45,14 +45,15 @@ class TorchFunctionMode:
 
     def __enter__(self) -> Self:
         if not local.modes:
-            asking.all_ask(True)
+            local.asked = asking.asked(every=True)
+            local.asked.__enter__()
         local.modes.append(self)
         return self
 
     def __exit__(self, *error: object) -> None:
         local.modes.pop()
         if not local.modes:
-            asking.all_ask(False)
+            local.asked.__exit__(None, None, None)
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Self:
@@ -129,8 +130,8 @@ def is_tensor_like(inp: Any) -> bool:
 
 def get_default_nowrap_functions() -> set[Any]:
     """Functions whose results the default handler does not make instances of the subclass."""
-    asking.ask()
-    return set(overriding.unconverted)
+    with asking.asked():
+        return set(overriding.unconverted)
 
 
 def get_ignored_functions() -> set[Any]:
@@ -142,11 +143,11 @@ def get_ignored_functions() -> set[Any]:
 
 def get_overridable_functions() -> dict[Any, list[Any]]:
     """Namespace -> the functions in it that ask the classes of their arguments."""
-    asking.ask()
-    found: dict[Any, list[Any]] = {Tensor: [getattr(Tensor, name) for name in vars(Asking) if name[0] != "_"]}
-    for namespace, names in asking.namespaces():
-        every = (getattr(namespace, name) for name in sorted(names))
-        found[namespace] = [value for value in every if isinstance(value, asking.Public)]
+    with asking.asked():
+        found: dict[Any, list[Any]] = {Tensor: [getattr(Tensor, name) for name in vars(Asking) if name[0] != "_"]}
+        for namespace, names in asking.namespaces():
+            every = (getattr(namespace, name) for name in sorted(names))
+            found[namespace] = [value for value in every if isinstance(value, asking.Public)]
     return found
 
 

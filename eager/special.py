@@ -55,7 +55,10 @@ _OWN = {
     "ndtr": _ndtr, "polygamma": polygamma, "round": round, "zeta": _zeta,
 }  # fmt: skip
 globals().update({name: checking(f"special_{name}", globals()[name], home=__name__) for name in __all__})
-globals().update({name: with_out(f"special_{name}", function) for name, function in _OWN.items()})
+globals().update({
+    name: checking(f"special_{name}", with_out(f"special_{name}", function), home=__name__)
+    for name, function in _OWN.items()
+})  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -171,7 +171,7 @@ def load_zip(
         found = member(what := f"data/{claim.key}")
         if found.size != claim.size:
             raise ValueError(f"storage {claim.key[:40]!a} of {claim.size:,} bytes, {found.size:,} are in the file")
-        if whole is None:
+        if whole is None or found.packed is not None:
             memory = np.frombuffer(zipped.content(file, found, what, refuse), np.uint8)
         else:
             memory = whole[found.start : found.start + found.size]

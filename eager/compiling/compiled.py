@@ -35,6 +35,7 @@ FELL_BACK = (
     "torch.compile runs {name} eagerly from now on: it cannot be captured as one program. Use fullgraph=True for an "
     "error in its place. {error}"
 )
+DECOMPOSED = "make_fx(decomposition_table=...): the ops are those of docs/ops.md. Remedy: change nodes of the module"
 DISABLED = "{} is under torch.compiler.disable, and is called by a function that is being compiled{}"
 
 _compiled: weakref.WeakSet[Optimized] = weakref.WeakSet()
@@ -194,3 +195,27 @@ def reset() -> None:
     """Forget all programs that `torch.compile` has made; functions are traced anew when they are called next."""
     for each in list(_compiled):
         each.reset()
+
+
+def make_fx(
+    f: Callable[..., Any], decomposition_table: Any = None, tracing_mode: str = "real", **settings: Any
+) -> Callable[..., Any]:
+    """A function that gives, for example arguments, the `GraphModule` of the ops that `f` does with them.
+
+    It traces by `graphc.trace`: gradients and `vmap` are ops of the graph, sizes are numbers, and what a graph cannot
+    express is a CaptureError. `tracing_mode` and other settings of PyTorch's have no effect. NotImplementedError for a
+    `decomposition_table`: ops are those of docs/ops.md, which are not PyTorch's.
+
+    >>> import eager as torch
+    >>> make_fx(torch.func.grad(lambda x: x.sin().sum()))(torch.ones(2))(torch.zeros(2))
+    tensor([1., 1.])
+    """
+    if decomposition_table:
+        raise NotImplementedError(DECOMPOSED)
+
+    def written(*args: Any) -> Any:
+        from graphc.capture.as_fx import graph_module
+
+        return graph_module(f, args)
+
+    return written

@@ -32,11 +32,13 @@ class Interpreter:
 
     The defaults are what happens where operations run at once; what the engine is needed for has none here.
 
-    immediate: operations on tensors with values run at once. capturing: operations become part of a program.
+    immediate: operations on tensors with values run at once. capturing: operations become part of a program. watching:
+    each is to be seen, so that compiled functions run line by line.
     """
 
     immediate = True
     capturing = False
+    watching = False
 
     def where(self, tensor: Any) -> device:
         """The device of `tensor`, which is traced."""

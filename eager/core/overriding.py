@@ -45,6 +45,7 @@ class _Local(threading.local):
     def __init__(self) -> None:
         self.classes = True  # whether classes are asked
         self.modes: list[Any] = []  # the modes that are entered, the innermost last
+        self.asked: Any = None  # while there are any: the context in which public functions ask
 
 
 local = _Local()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,6 @@ CYCLE = (
 )
 
 
-@final
 class Immediate(Interpreter):
     """See `eager.core.interpreter.Interpreter`."""
 
@@ -89,6 +88,7 @@ class Immediate(Interpreter):
             or inputs is not None
             or state.anomaly.enabled
             or tape.walks
+            or self.watching
             or any(map(is_elsewhere, outputs))
             or (crossings and walks.crosses(outputs))
         ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -287,7 +288,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension `p` >= 1. As `torch.mvlgamma`."""
     shape = tuple(shape_of(input, "mvlgamma"))
-    if p < 1:
+    if index(p) < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     if not is_inexact(input._dtype()):
         input = E.cast(input, dtype=default_float())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index as whole_number
 from typing import Any
 
 from eager.core import operands
@@ -105,7 +106,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     a, b = (axis_of(d, ndim) for d in dims)
     if a == b:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    turns = k % 4
+    turns = whole_number(k) % 4
     if turns == 2:
         return flip(input, a, b)
     if turns == 0:

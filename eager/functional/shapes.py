@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -325,7 +326,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
     if len(shape_of(input, name)) < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    return getattr(E, name)(input, diagonal=diagonal)
+    return getattr(E, name)(input, diagonal=index(diagonal))
 
 
 def size(self: Tensor, dim: int | None = None) -> Any:

@@ -13,6 +13,7 @@ from eager.fx.node import Argument, Node, Target, map_aggregate, map_arg
 from eager.fx.proxy import Proxy
 from eager.fx.tracer import Tracer
 from eager.nn.module import Module
+from eager.surface import overriding as asking
 
 __all__ = ["Interpreter", "Transformer"]
 
@@ -179,7 +180,7 @@ class Transformer(Interpreter):
 
     def transform(self) -> GraphModule:
         """The new module."""
-        with fx_traceback.preserve_node_meta():
+        with asking.asked(), fx_traceback.preserve_node_meta():
             result = super().run(enable_io_processing=False)
         if result is not None:
 

@@ -182,6 +182,7 @@ class Proxy:
     tracer: TracerBase
 
     def __init__(self, node: Node, tracer: TracerBase | None = None):
+        asking.take_part()  # it may have been made by hand, to be used outside of a trace
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
         self.node = node
 

@@ -214,7 +214,10 @@ class Tracer(TracerBase):
 
         concrete_args: values of arguments, by name, that are constants of the graph; `PH` in them stays an argument.
         """
-        asking.ask()
+        with asking.asked():
+            return self._traced(root, concrete_args)
+
+    def _traced(self, root: Module | Callable[..., Any], concrete_args: Any) -> Graph:
         if isinstance(root, Module):
             self.root: Module = root
             if not hasattr(type(root), self.traced_func_name):

@@ -37,7 +37,7 @@ class Called:
     _backward_hooks = HookTable()
     _backward_pre_hooks = HookTable()
     _is_full_backward_hook: bool | None = None
-    forward: Callable[..., Any]
+    forward: Any
 
     @property
     def _forward_hooks_with_kwargs(self) -> dict[int, bool]:

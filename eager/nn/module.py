@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from eager.core import homes
 from eager.core.parameter import Parameter
@@ -48,9 +48,13 @@ class Module(Called, Saved, Converted):
         fields["_non_persistent_buffers_set"] = set()
         fields["_modules"] = {}
 
-    def forward(self, *inputs: Any, **keywords: Any) -> Any:
-        """What a call computes. Raises NotImplementedError unless the subclass defines it."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+    if TYPE_CHECKING:
+        forward: Any  # so that a class may have it with any arguments, or compiled
+    else:
+
+        def forward(self, *inputs: Any, **keywords: Any) -> Any:
+            """What a call computes. Raises NotImplementedError unless the subclass defines it."""
+            raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__

@@ -5,6 +5,7 @@ Nothing is made before the first class that has a handler, or the first mode: se
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import sys
@@ -74,7 +75,7 @@ class Public(AskingFunction):
         return self if instance is None else types.MethodType(self, instance)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or self.__wrapped__ is other  # type: ignore[attr-defined]
+        return self is other or self.__wrapped__ is overriding.own(other)  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return hash(self.__wrapped__)  # type: ignore[attr-defined]
@@ -95,6 +96,8 @@ def _again(function: Callable[..., Any]) -> Any:
 
 
 asking = False
+_lasting = False  # whether a class takes part, so that they ask from now on
+_wanting = 0  # how many blocks want them to ask
 CO_VARARGS = 4  # of `inspect`, which is slow to import
 
 
@@ -106,6 +109,39 @@ def public(name: str, value: Any) -> Any:
 
 
 def ask() -> None:
+    """Let public functions ask from now on."""
+    global _lasting
+    _lasting = True
+    _begin()
+
+
+def take_part() -> None:
+    """Someone who is to be asked exists: let public functions ask from now on, unless a block has them ask anyway."""
+    if not _wanting:
+        ask()
+
+
+@contextlib.contextmanager
+def asked(every: bool = False) -> Iterator[None]:
+    """Context: public functions ask, those that have been imported as well; and `every` method of tensors, or only
+    those that may be given tensors of another class. Afterwards they do as before, unless a class takes part by then.
+    """
+    global _wanting
+    _wanting += 1
+    try:
+        _begin()
+        if every:
+            _replace(lambda own: True)
+        yield
+    finally:
+        _wanting -= 1
+        if _lasting or _wanting:
+            _replace(_takes_others)
+        else:
+            _end()
+
+
+def _begin() -> None:
     """Fill `Asking`, and put asking functions in the place of the public ones, wherever they have been imported."""
     global asking
     if asking:
@@ -123,17 +159,39 @@ def ask() -> None:
                 setattr(namespace, name, asked)
     _replace(_takes_others)
     overriding.in_use.append(True)
+    _exchange(lambda value: replaced.get(id(value)) if type(value) is types.FunctionType else None)
+
+
+def _end() -> None:
+    """Undo `_begin`."""
+    global asking
+    asking = False
+    overriding.in_use.clear()
+    _replace(lambda own: False)
+    plain: Callable[[Any], Any] = lambda value: value.__wrapped__ if type(value) is Public else None
+    for namespace, _ in namespaces():
+        _exchange_in(namespace, plain)
+    _exchange(plain)
+
+
+def _exchange(other: Callable[[Any], Any]) -> None:
+    """Put `other` functions, where it gives any, into layers and the modules that have imported public ones."""
     from eager.nn.layer import Layer
 
     for layer in _subclasses(Layer):
-        if (function := vars(layer).get("_function")) is not None:
-            layer._function = staticmethod(replaced.get(id(function.__func__), function.__func__))
+        function = vars(layer).get("_function")
+        if function is not None and (found := other(function.__func__)) is not None:
+            layer._function = staticmethod(found)
     for module in list(sys.modules.values()):
         if isinstance(module, types.ModuleType) and module.__name__.partition(".")[0] not in OURS:
-            for name, value in list(vars(module).items()):
-                # not `__class__`: a lazy object would load for it
-                if type(value) is types.FunctionType and id(value) in replaced:
-                    setattr(module, name, replaced[id(value)])
+            _exchange_in(module, other)
+
+
+def _exchange_in(module: Any, other: Callable[[Any], Any]) -> None:
+    for name, value in list(vars(module).items()):
+        # by its type, not by `__class__`: a lazy object would load for it
+        if (found := other(value)) is not None:
+            setattr(module, name, found)
 
 
 def _fill() -> None:
@@ -260,12 +318,6 @@ def _takes_others(own: Any) -> bool:
     if code is None or "DT" in own.__globals__ or own.__name__ in REFLECTED:
         return False
     return code.co_argcount > 1 or bool(code.co_flags & CO_VARARGS)
-
-
-def all_ask(every: bool) -> None:
-    """Let all methods of tensors ask, as a mode needs, or only those that may be given tensors of another class."""
-    ask()
-    _replace(lambda own: True) if every else _replace(_takes_others)
 
 
 def told_of(name: str, function: Any = None, method: bool = True) -> Any:

@@ -5,5 +5,5 @@ from graphc.lazy import lazy
 
 __all__ = ["data"]
 
-MODULES = ("_pytree", "benchmark", "checkpoint", "dlpack", "flop_counter", "hooks", "model_zoo", "tensorboard")
+MODULES = ("_pytree", "benchmark", "checkpoint", "dlpack", "flop_counter", "hooks", "model_zoo", "tensorboard", "weak")
 __getattr__, __dir__ = lazy(__name__, {"swap_tensors": "eager.utils.swapping"}, MODULES)

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import warnings
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from eager import autograd
@@ -20,12 +21,30 @@ from eager.engine.function import Function
 from eager.engine.language import E
 from eager.random import fork_rng, get_rng_state, set_rng_state
 from eager.rng.sampling import generator_of
+from graphc.scoped import variable
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "get_device_states", "set_device_states"]
+__all__ = [
+    "CheckpointError", "checkpoint", "checkpoint_sequential", "get_device_states", "noop_context_fn",
+    "set_checkpoint_early_stop", "set_device_states",
+]  # fmt: skip
+
+Contexts = tuple[contextlib.AbstractContextManager[Any], contextlib.AbstractContextManager[Any]]
+_EARLY_STOP: ContextVar[bool | None] = ContextVar("early_stop", default=None)  # what a block says of all calls in it
 
 
 class CheckpointError(RuntimeError):
     """The recomputation did not do what the forward pass did."""
+
+
+def noop_context_fn() -> Contexts:
+    """Two contexts that do nothing."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def set_checkpoint_early_stop(enable: bool) -> contextlib.AbstractContextManager[Any]:
+    """Context: whether the second run of what is checkpointed in it ends as soon as all that was saved is there again;
+    if not, it runs to its end."""
+    return variable(_EARLY_STOP, enable)
 
 
 def checkpoint(
@@ -33,12 +52,18 @@ def checkpoint(
     *args: Any,
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
+    context_fn: Callable[[], Contexts] = noop_context_fn,
     determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
     """`function(*args, **kwargs)`, keeping only its arguments for backward. As `torch.utils.checkpoint.checkpoint`.
 
     preserve_rng_state   the second run draws the random numbers of the first
+    context_fn           gives the contexts of the first and of the second run, of which compiled programs have none
+    early_stop           as `set_checkpoint_early_stop`, which has precedence
+    debug                changes nothing: errors say what differs anyway
     determinism_check    "default" compares shape and dtype of what is computed again; "none" does not
 
     Raises CheckpointError if the second run saves other values than the first.
@@ -55,14 +80,19 @@ def checkpoint(
         use_reentrant = True
     if use_reentrant and kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if use_reentrant and (context_fn is not noop_context_fn or debug):
+        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     if current_interpreter().capturing:
         return _captured(function, args, kwargs)
     if not on_arrays():
         return function(*args, **kwargs)
     if use_reentrant:
         return CheckpointFunction.apply(function, get_rng_state() if preserve_rng_state else None, *args)
-    run = _Recomputed(lambda: function(*args, **kwargs), preserve_rng_state, determinism_check)
-    with saved_tensors_hooks(run.pack, run.unpack):
+    if (told := _EARLY_STOP.get()) is not None:
+        early_stop = told
+    first, second = context_fn()
+    run = _Recomputed(lambda: function(*args, **kwargs), preserve_rng_state, determinism_check, second, early_stop)
+    with saved_tensors_hooks(run.pack, run.unpack), first:
         return run.function()
 
 
@@ -99,8 +129,9 @@ class _Complete(Exception):
 class _Recomputed:
     """One checkpointed call: numbers what it saves, and runs it again when the first of that is asked for."""
 
-    def __init__(self, function: Callable[[], Any], preserve_rng_state: bool, determinism_check: str):
-        self.function = function
+    def __init__(self, function: Callable[[], Any], preserve_rng_state: bool, determinism_check: str,
+                 context: contextlib.AbstractContextManager[Any], early_stop: bool):  # fmt: skip
+        self.function, self.context, self.early_stop = function, context, early_stop
         self.rng_state = get_rng_state() if preserve_rng_state else None
         self.autocast = autocast_state()
         self.check = determinism_check != "none"
@@ -121,12 +152,12 @@ class _Recomputed:
 
         def collect(tensor: Tensor) -> Tensor:
             found.append(tensor.detach())
-            if len(found) == len(self.metadata):
+            if len(found) == len(self.metadata) and self.early_stop:
                 raise _Complete
             return found[-1]
 
-        recorded = saved_tensors_hooks(collect, lambda t: t)
-        with contextlib.suppress(_Complete), _as_before(self.rng_state, self.autocast), enable_grad(), recorded:
+        before, recorded = _as_before(self.rng_state, self.autocast), saved_tensors_hooks(collect, lambda t: t)
+        with contextlib.suppress(_Complete), before, enable_grad(), recorded, self.context:
             self.function()
         if len(found) != len(self.metadata):
             raise CheckpointError(

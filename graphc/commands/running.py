@@ -10,6 +10,7 @@ from typing import Any
 from graphc.commands.exit_codes import FINE, REFUSED
 
 COMPARE = "--compare-with-torch"
+ALONE = f"--rtol, --atol and --ignore are about what is compared, and nothing is. Remedy: add {COMPARE}"
 
 
 def add_run(parser: ArgumentParser) -> None:
@@ -22,9 +23,9 @@ def add_run(parser: ArgumentParser) -> None:
         "--eager": dict(action="store_true", help="run compiled functions line by line, too"),
         COMPARE: dict(dest="compare", action="store_true", help="also run it over PyTorch, and say where the two part; "
                       "may stand behind the program"),
-        "--rtol": dict(type=float, default=RTOL, help="with it: what numbers may differ by (%(default)s)"),
-        "--atol": dict(type=float, default=ATOL, help="with it: the same, absolutely (%(default)s)"),
-        "--ignore": dict(action="append", default=[], metavar="PATTERN", help="with it: lines and values that are not "
+        "--rtol": dict(type=float, help=f"with it: what numbers may differ by ({RTOL})"),
+        "--atol": dict(type=float, help=f"with it: the same, absolutely ({ATOL})"),
+        "--ignore": dict(action="append", metavar="PATTERN", help="with it: lines and values that are not "
                          "compared, as '*seconds*'; may be repeated"),
     }  # fmt: skip
     for name, option in options.items():
@@ -37,15 +38,18 @@ def run(given: Namespace) -> int:
     if given.eager:
         os.environ["GRAPHC_DISABLE"] = "1"
     compiled = [name for name in given.compile.split(",") if name]
+    settings = {"rtol": given.rtol, "atol": given.atol, "ignored": given.ignore}
+    settings = {name: value for name, value in settings.items() if value is not None}
     if given.compare or COMPARE in given.arguments:
         from graphc.display.terminal import show
         from graphc.running.comparing import compare_with_torch
 
         arguments = [argument for argument in given.arguments if argument != COMPARE]
-        report = compare_with_torch(given.program, arguments, module=given.module, compiled=compiled, rtol=given.rtol,
-                                    atol=given.atol, ignored=given.ignore)  # fmt: skip
+        report = compare_with_torch(given.program, arguments, module=given.module, compiled=compiled, **settings)
         show(report)
         return FINE if report.ok else REFUSED
+    if settings:
+        raise ValueError(ALONE)
     from graphc.running.script import run
 
     return run(given.program, given.arguments, module=given.module, compiled=compiled)

@@ -83,12 +83,13 @@ class Compiled(Generic[P, R_co]):
         if short is not None and not kwargs and (result := short(self, args)) is not MISS:
             return result
         if switch.off or not on_arrays():
-            traced = not current_interpreter().immediate
+            interpreter = current_interpreter()
+            traced = not interpreter.immediate or interpreter.watching
             if forking.process.lost and not traced:
                 forking.warn()
             if switch.off or traced or any(map(building_of, tensors_of((args, kwargs)))):
                 args, kwargs = with_tensors((args, kwargs))
-                return self._fn(*args, **kwargs)  # inside another trace: part of that graph
+                return self._fn(*args, **kwargs)  # inside another trace: part of that graph; or watched
             with outside():
                 return self(*args, **kwargs)
         try:

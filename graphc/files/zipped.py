@@ -1,6 +1,7 @@
-"""Zip files of stored members: where each lies, once the whole directory has been found sound; and writing them.
+"""Zip files: where each member lies, once the whole directory has been found sound; and writing them.
 
-Compressed members are not read: a few of their bytes may stand for any number.
+Members are stored, or deflated. A few bytes of a deflated one may stand for any number, so that what they all become
+is bounded by the size of the file.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import IO, Any, NamedTuple
 from graphc.files.contents import Refuse, exactly, printable
 
 DAMAGED = "failed reading zip archive: {what}"
-COMPRESSED = (
-    "it is compressed, and a few of its bytes could stand for any number of bytes. Remedy: zip the file again without "
-    "compression"
+KINDS = "it is compressed in a way that is not read here. Remedy: zip the file again, without compression or deflated"
+INFLATED = (
+    "the compressed members would become {size:,} bytes, at most {most:,} are read from such a small file. Remedy: zip "
+    "the file again without compression"
 )
+INFLATED_TO, GROWTH = 2**24, 64  # bytes that deflated members may become, and how many for each byte of the file more
 MEMBERS = 1_000_000
 _HEADER = struct.Struct("<4sHHHHHIIIHH")  # of a member: ..., length of its name, of what is extra
 _LOCAL = b"PK\x03\x04"
@@ -26,18 +29,22 @@ _LARGE = 2**31 - 1
 
 
 class Member(NamedTuple):
-    """The bytes of a member, and their CRC-32; 0 if the writer has not computed it."""
+    """The bytes of a member, and their CRC-32; 0 if the writer has not computed it.
+
+    packed: how many bytes the member takes in the file if it is deflated; None if it lies there as it is.
+    """
 
     start: int
     size: int
     crc: int
+    packed: int | None = None
 
 
 def members(file: IO[bytes], refuse: Refuse) -> dict[str, Member]:
     """The members of a seekable file by name, in the order in which they lie in it.
 
     Raises what `refuse` makes of (problem, place) unless each has a name of its own that stays inside the archive, is
-    stored as it is, and lies in the file where no other does.
+    stored or deflated, and lies in the file where no other does.
     """
 
     def damaged(what: str, place: str) -> Exception:
@@ -61,15 +68,21 @@ def members(file: IO[bytes], refuse: Refuse) -> dict[str, Member]:
             raise damaged("two members of one name", place)
         if entry.flag_bits & _ENCRYPTED:
             raise damaged("it is encrypted", place)
-        if entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size:
-            raise refuse(COMPRESSED, place)
+        deflated = entry.compress_type == zipfile.ZIP_DEFLATED
+        if not deflated and entry.compress_type != zipfile.ZIP_STORED:
+            raise refuse(KINDS, place)
+        if not deflated and entry.compress_size != entry.file_size:
+            raise damaged("it is stored, and has two sizes", place)
         if entry.header_offset < at:
             raise damaged("it overlaps another member", place)
         start = _start(file, entry, place, damaged)
-        at = start + entry.file_size
+        at = start + entry.compress_size
         if at > end:
             raise damaged("it reaches beyond the members", place)
-        found[name] = Member(start, entry.file_size, entry.CRC)
+        found[name] = Member(start, entry.file_size, entry.CRC, entry.compress_size if deflated else None)
+    inflated, most = sum(m.size for m in found.values() if m.packed is not None), INFLATED_TO + GROWTH * end
+    if inflated > most:
+        raise refuse(INFLATED.format(size=inflated, most=most), "")
     return found
 
 
@@ -91,7 +104,15 @@ def content(file: IO[bytes], member: Member, name: str, refuse: Refuse) -> bytea
         return refuse(DAMAGED.format(what=what), place)
 
     file.seek(member.start)
-    found = exactly(file, member.size, damaged, printable(name))
+    found = exactly(file, member.size if member.packed is None else member.packed, damaged, printable(name))
+    if member.packed is not None:
+        unpacking = zlib.decompressobj(-zlib.MAX_WBITS)
+        try:
+            found = bytearray(unpacking.decompress(found, member.size + 1))
+        except zlib.error as error:
+            raise damaged(f"its bytes do not unpack ({error})", printable(name)) from None
+        if len(found) != member.size or unpacking.unused_data:
+            raise damaged("its bytes unpack to another number of bytes", printable(name))
     if member.crc and zlib.crc32(found) != member.crc:
         raise damaged("its bytes do not have their checksum", printable(name))
     return found

@@ -27,7 +27,10 @@ VERSION = 1
 _HEADER = re.compile(rb"# graphc graph (\d{1,9})(?: sha256=([0-9a-f]{64}))?\n")
 _HEADER_SIZE = 128  # bytes, at most
 
-NO_HEADER = "not a graph file: it does not start with '# graphc graph <version>'"
+NO_HEADER = (
+    "not a graph file: it does not start with '# graphc graph <version>'. Remedy: Graph.save writes one; commands take "
+    "the function of a program as file.py:function"
+)
 NEWER = "a graph file of version {version}, and this graphc reads version 1. Remedy: update graphc"
 DAMAGED = (
     "the file is damaged: its text is not the one that was saved (sha256 differs).\n"

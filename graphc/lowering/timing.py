@@ -83,7 +83,8 @@ def announcement(graph: Graph) -> str:
     """What is shown while a graph is compiled."""
     nodes = len(graph)
     seconds = estimate(nodes)
-    text = f"graphc: compiling {graph.name} ({nodes:,} nodes, perhaps {seconds:.0f} s)"
+    left = f", perhaps {seconds:.0f} s" if seconds >= 2 * PATIENCE else ""  # what is over already says nothing
+    text = f"graphc: compiling {graph.name} ({nodes:,} nodes{left})"
     if seconds >= LONG:
         why = reason(graph)
         text += "\n  " + (f"{why}.\n  " if why else "") + REMEDY + "\n "

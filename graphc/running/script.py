@@ -92,6 +92,8 @@ def _script(target: str) -> _Program:
     try:
         return _Program(path, Path(path).read_bytes(), None)
     except OSError as error:
+        if os.path.isdir(target):
+            raise ScriptError(f"can't find '__main__' module in '{target}'") from None
         raise ScriptError(f"can't open file '{target}': {error.strerror}") from None
 
 

@@ -18,6 +18,7 @@ from eager.core import elsewhere, missing
 from graphc.running import placeholders
 
 NAME, ENGINE = "torch", "eager"
+FORMER = "functorch"  # a library of its own, before it became torch.func
 CHILDREN = Path(__file__).resolve().parent / "children"  # has a package `torch` that calls torch_names()
 
 
@@ -78,7 +79,7 @@ def _name_of(module: str, tensor: str) -> tuple[str, str]:
 
 def _take_out() -> dict[str, ModuleType]:
     """Remove the modules of that name from `sys.modules`, and return them."""
-    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == NAME}
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in (NAME, FORMER)}
 
 
 def _forget_placeholders(taken: Mapping[str, ModuleType]) -> None:
@@ -100,6 +101,8 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         top, _, rest = fullname.partition(".")
+        if fullname == FORMER:
+            return ModuleSpec(fullname, _Same(f"{ENGINE}._functorch"))
         if top not in (NAME, ENGINE):
             return None
         is_package = rest in placeholders.modules()

@@ -1,11 +1,12 @@
 """Checkpointing: the gradients of the plain run, fewer saved values, the same random numbers."""
 
 import tracemalloc
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
 import eager as torch
-from eager.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from eager.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential, set_checkpoint_early_stop
 
 
 def deep(x):
@@ -75,6 +76,31 @@ def test_the_second_run_stops_when_it_has_what_it_needs():
     ran.clear()
     out.sum().backward()
     assert ran == ["middle"]
+    for settings, block in (({"early_stop": False}, nullcontext()), ({}, set_checkpoint_early_stop(False))):
+        with block:
+            out = checkpoint(f, x, use_reentrant=False, **settings)
+        ran.clear()
+        out.sum().backward()
+        assert ran == ["middle", "end"]
+
+
+def test_each_run_has_a_context_of_its_own():
+    inside = []
+
+    @contextmanager
+    def noted(name):
+        inside.append(name)
+        yield
+        inside.append(f"end of {name}")
+
+    x = torch.ones(2, requires_grad=True)
+    given = {"context_fn": lambda: (noted("first"), noted("second")), "debug": True}
+    out = checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False, **given)
+    assert inside == ["first", "end of first"]
+    out.sum().backward()
+    assert inside[2:] == ["second"]  # which ends by an error, once all that is needed is there
+    with pytest.raises(ValueError, match="is only supported when use_reentrant=False"):
+        checkpoint(torch.exp, x, use_reentrant=True, **given)
 
 
 def test_segments():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import sys
 import warnings
 from typing import Any
 
@@ -104,3 +106,43 @@ def test_parameters_without_a_shape_are_passed_over_by_what_initializes_all() ->
     assert layer.weight.data.shape == (0,) and not layer.weight.data.requires_grad
     layer(eager.ones(1, 3))
     assert layer.weight.shape == (2, 3)
+
+
+def test_dicts_of_tensors_by_identity_keep_none_alive() -> None:
+    from eager.utils.weak import TensorWeakRef, WeakIdKeyDictionary
+
+    first, second = eager.ones(2), eager.ones(2)
+    known = WeakIdKeyDictionary({first: 1, second: 2})
+    reference = TensorWeakRef(first)
+    assert (known[first], known[second], eager.ones(2) in known, reference() is first) == (1, 2, False, True)
+    assert known.pop(second) == 2 and [*known.items()] == [(first, 1)]
+    del first
+    gc.collect()
+    assert len(known) == 0 and reference() is None
+
+
+def test_modules_of_the_compiled_library_can_be_imported() -> None:
+    with graphc.torch_names():
+        from torch._C._functorch import is_batchedtensor
+
+        assert is_batchedtensor(eager.ones(1)) is False
+
+
+@pytest.mark.filterwarnings("ignore:We've integrated functorch")
+def test_functorch_is_what_became_of_it() -> None:
+    with graphc.torch_names():
+        import functorch
+
+        with pytest.warns(FutureWarning, match=r"use `torch.func.grad` instead"):
+            assert functorch.grad(eager.sin)(eager.zeros(())) == 1
+        model = eager.nn.Sequential(eager.nn.Linear(2, 3), eager.nn.BatchNorm1d(3)).eval()
+        function, params, buffers = functorch.make_functional_with_buffers(model)
+        x = eager.randn(4, 2)
+        function(params, buffers, x).square().sum().backward()
+        model(x).square().sum().backward()
+        assert all(eager.equal(a.grad, b.grad) for a, b in zip(params, model.parameters(), strict=True))
+        both = [eager.nn.Linear(2, 1) for _ in range(2)]
+        function, params, buffers = functorch.combine_state_for_ensemble(both)
+        out = functorch.vmap(function, in_dims=(0, 0, None))(params, buffers, x)
+        assert eager.allclose(out, eager.stack([each(x) for each in both]))
+    assert "eager" not in getattr(sys.modules.get("functorch"), "__name__", "")

@@ -332,3 +332,46 @@ class Own(eager.Tensor):
 assert module.sum is eager.sum
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_asking_ends_with_the_trace_or_the_mode_that_wanted_it() -> None:
+    """Nobody pays for asking after the last who has to be asked."""
+    program = """
+import eager, types, sys
+from eager import fx
+from eager.overrides import TorchFunctionMode, get_overridable_functions
+from eager.surface import overriding
+from eager.core.tensor import Tensor
+
+someones = sys.modules["someones"] = types.ModuleType("someones")
+someones.relu = eager.nn.functional.relu
+eager.ones(2, 2).add(1).matmul(eager.ones(2, 2)).view(4)[0]  # what is made at first use is
+before = {name: id(vars(Tensor)[name]) for name in ("add", "matmul", "__getitem__", "shape", "view")}
+plain = eager.nn.functional.relu, eager.softmax, eager.nn.ReLU._function
+
+def is_as_before():
+    assert not overriding.asking and eager.nn.functional.relu is someones.relu is plain[0], someones.relu
+    assert eager.softmax is plain[1] and eager.nn.ReLU._function is plain[2]
+    assert before == {name: id(vars(Tensor)[name]) for name in before}
+
+class Counting(TorchFunctionMode):
+    count = 0
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.count += 1
+        return func(*args, **(kwargs or {}))
+
+traced = fx.symbolic_trace(lambda x: someones.relu(x) + x.softmax(-1).view(-1))
+is_as_before()
+assert traced(eager.ones(3)).sum() == 4
+with Counting() as outer, Counting() as inner:
+    someones.relu(eager.ones(3)).view(3, 1)
+    fx.symbolic_trace(lambda x: someones.relu(x))
+    assert overriding.asking and inner.count and inner.count == outer.count
+is_as_before()
+assert get_overridable_functions()[eager.nn.functional]
+is_as_before()
+class Own(eager.Tensor): pass
+fx.symbolic_trace(lambda x: someones.relu(x))
+assert overriding.asking and type(someones.relu(eager.ones(3).as_subclass(Own))) is Own
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

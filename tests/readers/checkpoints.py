@@ -303,7 +303,12 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "a program": _zip(lambda members: [*members, (members[0][0].replace("data.pkl", "constants.pkl"), b"x")]),
     "another byte order": _zip(lambda members: [(n, b"middle" if "order" in n else c) for n, c in members]),
     "a byte order of a megabyte": _zip(lambda members: [(n, c * 200_000 if "order" in n else c) for n, c in members]),
-    "compressed": _zip(lambda members: members, zipfile.ZIP_DEFLATED),
+    "compressed by another method": _zip(lambda members: members, zipfile.ZIP_BZIP2),
+    "compressed, as its directory says": _patched(10, b"\x08\0"),
+    "compressed, and of two sizes": lambda: zip_of(
+        members_of(saved({"x": torch.ones(4)})), zipfile.ZIP_DEFLATED
+    ).replace(struct.pack("<I", 16), struct.pack("<I", 20)),
+    "stored, and of two sizes": _patched(20, struct.pack("<I", 3)),
     "a bomb": _zip(lambda members: [(n, bytes(50_000_000) if "data/" in n else c) for n, c in members],
                    zipfile.ZIP_DEFLATED),
     "encrypted": _patched(8, b"\1\0"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import eager as torch
@@ -14,7 +16,7 @@ from eager.checkpoints import globals as table
 from eager.checkpoints import pt_files
 from graphc.errors import FileError, WeightsError
 from graphc.files.pickled import Function
-from tests.readers import sweep
+from tests.readers import checkpoints, sweep
 from tests.readers.checkpoints import HOSTILE, refusal, saved, tensor, with_pickle
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +55,24 @@ def test_every_flipped_bit_of_the_pickle_or_a_tensor_is_noticed():
             continue
         # in the date, or in what aligns a member
         assert found["x"].tolist() == [0, 1, 2, 3, 4] and found["y"] == "text"
+
+
+def test_compressed_files_are_read_as_others():
+    members = checkpoints.members_of(saved({"x": torch.arange(1000.0), "y": torch.zeros(3_000_000), "z": "text"}))
+    data = checkpoints.zip_of(members, zipfile.ZIP_DEFLATED)
+    assert len(data) < 20_000
+    found = torch.load(io.BytesIO(data))
+    assert found["x"].sum() == 499_500 and found["y"].shape == (3_000_000,) and found["z"] == "text"
+    arrays = io.BytesIO()
+    np.savez_compressed(arrays, x=np.arange(6.0).reshape(2, 3))
+    arrays.seek(0)
+    assert torch.load(arrays)["x"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_compressed_files_are_mapped_where_they_are_stored(tmp_path: Path):
+    path = tmp_path / "x.pt"
+    path.write_bytes(checkpoints.zip_of(checkpoints.members_of(saved(torch.ones(4))), zipfile.ZIP_DEFLATED))
+    assert torch.load(path, mmap=True).tolist() == [1, 1, 1, 1]
 
 
 def test_one_file_is_of_one_family(tmp_path: Path):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from graphc.__main__ import main
 from graphc.running.decorating import UnknownFunction, with_compiled
 from graphc.running.texts import differences
 
@@ -182,3 +183,14 @@ def test_functions_are_decorated_where_they_stand() -> None:
     assert names["__doc__"] == "Doc."
     with pytest.raises(UnknownFunction, match=r"no function 'A\.g'; did you mean 'A\.f'"):
         with_compiled(source, "x.py", ["A.g"])
+
+
+def test_a_folder_without_a_program_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["run", str(tmp_path)]) == 2
+    assert "can't find '__main__' module in" in capsys.readouterr().err
+
+
+def test_tolerances_without_a_comparison_are_refused(capsys: pytest.CaptureFixture[str]):
+    for option in ("--rtol=1", "--atol=1", "--ignore=*"):
+        assert main(["run", option, "train.py"]) == 2
+        assert "nothing is. Remedy: add --compare-with-torch" in capsys.readouterr().err

@@ -9,6 +9,7 @@ without modules, of which docs/ops.md shows what is made, and `graphc/running/py
 from __future__ import annotations
 
 import importlib
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,7 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
+COMPILED = "_C."
 TESTS_OF_PYTORCH = {"testing", "bin", "lib", "include", "share"}
 
 
@@ -82,10 +84,19 @@ def modules_of(root: Path) -> Iterator[str]:
             yield ".".join(parts)
 
 
+def compiled_modules() -> Iterator[str]:
+    """The paths of the modules that are in PyTorch's library, without those that eager has: "_C._functorch"."""
+    from eager import _C
+
+    for name in sorted(name for name in sys.modules if name.startswith(f"torch.{COMPILED}")):
+        if name.split(".")[2] not in vars(_C):
+            yield name.removeprefix("torch.")
+
+
 def modules_by_package(torch: ModuleType) -> dict[str, list[str]]:
     """Package of PyTorch -> its modules."""
     found: dict[str, list[str]] = defaultdict(list)
-    for path in modules_of(Path(torch.__path__[0])):
+    for path in (*modules_of(Path(torch.__path__[0])), *compiled_modules()):
         package, _, name = path.rpartition(".")
         found[package].append(name)
     return found

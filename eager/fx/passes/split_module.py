@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 from eager.fx.graph import Graph
 from eager.fx.graph_module import GraphModule, _get_attr
 from eager.fx.node import Node, map_arg
-from eager.fx.proxy import Proxy
 from eager.nn.module import Module
 
 __all__ = ["split_module"]
@@ -91,8 +91,8 @@ def split_module(m: GraphModule, root_m: Module, split_callback: Callable[[Node]
         if len(each.outputs) == 1:
             env[next(iter(each.outputs))] = call
         else:
-            proxy: Any = Proxy(call)
-            env.update((node, proxy[at].node) for at, node in enumerate(each.outputs))
+            parts = (graph.call_function(operator.getitem, (call, at)) for at in range(len(each.outputs)))
+            env.update(zip(each.outputs, parts, strict=True))
     for node in m.graph.nodes:
         if node.op == "output":
             result = map_arg(node.args[0], lambda used: read(used) if used in late else env[used])

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, Self, overload
 
 from eager.nn.module import Module, indented, typename
 
@@ -20,6 +20,14 @@ def _shown(value: Any) -> str:
 
 class _Numbered(Module):
     """Submodules in order."""
+
+    @overload
+    @abstractmethod
+    def __getitem__(self, index: int) -> Module: ...
+
+    @overload
+    @abstractmethod
+    def __getitem__(self, index: slice) -> Self: ...
 
     @abstractmethod
     def __getitem__(self, index: int | slice) -> Any:
@@ -86,6 +94,12 @@ class Sequential(_Numbered):
     def _key(self, index: Any) -> str:
         return list(self._modules)[int(self._name_at(index, "index {} is out of range"))]
 
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
@@ -148,6 +162,12 @@ class ModuleList(_Numbered):
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         return super().extend(modules)
+
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
