@@ -205,7 +205,7 @@ def mechanisms() -> dict[str, str]:
 
     >>> import graphc
     >>> [name for name, kind in graphc.mechanisms().items() if kind == "lowering"]
-    ['packs', 'channels last', 'shared factorizations', 'transposed operands', 'products by blocks']
+    ['packs', 'channels last', 'shared factorizations', 'transposed operands', 'products by blocks', 'sums by columns']
     """
     passes = dict.fromkeys([name for name, _, _ in _passes(Settings())], "pass")
     return passes | dict.fromkeys([rule.name for rule in ALL], "rule") | dict.fromkeys(LOWERING, "lowering")
