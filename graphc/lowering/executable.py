@@ -19,6 +19,7 @@ from graphc.ir.definitions import without_composites_anywhere
 from graphc.ir.graph import Graph, Ref, fill
 from graphc.lowering import cache, stages
 from graphc.lowering.blocks import by_blocks
+from graphc.lowering.columns import by_columns
 from graphc.lowering.keys import key_of
 from graphc.lowering.layouts import channels_last
 from graphc.lowering.program_devices import Offload, ProgramDevices
@@ -36,7 +37,7 @@ from graphc.lowering.stages import (
 )
 from graphc.lowering.timing import Announced, learn
 from graphc.ops.threads import number_of_threads
-from graphc.passes.settings import BLOCKS, CHANNELS_LAST
+from graphc.passes.settings import BLOCKS, CHANNELS_LAST, COLUMNS
 from graphc.sharding.layout import Layout
 
 # Off under strict=True: XLA's algebraic simplifier changes values ((x + 1e8) - 1e8 becomes x), and optimized code
@@ -98,8 +99,9 @@ class Executable:
         self._devices = devices
         if not strict and CHANNELS_LAST not in without:
             once = channels_last(once)
-        if devices.first.platform == "cpu" and not strict and BLOCKS not in without and devices.whole:
-            once = by_blocks(once)
+        if devices.first.platform == "cpu" and not strict and devices.whole:
+            once = by_blocks(once) if BLOCKS not in without else once
+            once = by_columns(once) if COLUMNS not in without else once
         once = devices.arranged(once)
         self._program = Source(once, restore=restore, settled=settled, apart=True, without=without)
         self.source = self._program.text

@@ -11,6 +11,7 @@ from jax import lax
 
 from graphc.ops.orders import INT64, keys, packed, places_in
 
+BLOCK = 64  # elements of which the largest is asked first
 PART = 8  # a search for the first elements pays up to this part of a row
 _INT32 = np.dtype(np.int32)
 _LEAST, _MOST = (np.int32(getattr(np.iinfo(_INT32), name)) for name in ("min", "max"))
@@ -65,12 +66,32 @@ def _by_halves(key: Any, axis: int, count: int) -> Any:
 
 
 def _by_search(key: Any, axis: int, count: int) -> Any:
-    """The same of few keys of at most 32 bits: XLA searches among float32, which on the CPU it compares by bits."""
-    largest = ~key.astype(_INT32)
-    numbers = lax.bitcast_convert_type(jnp.where(largest < 0, largest ^ _MOST, largest), jnp.float32)
-    rows = jnp.moveaxis(numbers, axis, -1)
-    found = lax.top_k(rows.reshape(-1, rows.shape[-1]), count)[1]
-    return jnp.moveaxis(found.reshape(*rows.shape[:-1], count), -1, axis).astype(INT64)
+    """The same of few keys of at most 32 bits, of long rows from the blocks alone that have the largest of them.
+
+    What comes before the largest of a block is in an earlier one of those, so that no more blocks than keys are needed.
+    """
+    rows = jnp.moveaxis(~key.astype(_INT32), axis, -1)
+    shape, n = rows.shape[:-1], rows.shape[-1]
+    rows = rows.reshape(-1, n)
+    if n < BLOCK * PART * count:
+        return _in_place(_largest(rows, count), shape, axis)
+    blocks = -(-n // BLOCK)
+    parts = jnp.pad(rows, ((0, 0), (0, blocks * BLOCK - n)), constant_values=_LEAST).reshape(-1, blocks, BLOCK)
+    chosen = jnp.sort(_largest(lax.reduce_max(parts, (2,)), count), axis=1)
+    few = jnp.take_along_axis(parts, chosen[:, :, None], axis=1).reshape(-1, count * BLOCK)
+    found = _largest(few, count)
+    places = jnp.take_along_axis(chosen, found // BLOCK, axis=1) * BLOCK + found % BLOCK
+    return _in_place(places, shape, axis)
+
+
+def _largest(rows: Any, count: int) -> Any:
+    """The places of the largest of each row: XLA searches among float32, which on the CPU it compares by bits."""
+    numbers = lax.bitcast_convert_type(jnp.where(rows < 0, rows ^ _MOST, rows), jnp.float32)
+    return lax.top_k(numbers, count)[1]
+
+
+def _in_place(places: Any, shape: tuple[int, ...], axis: int) -> Any:
+    return jnp.moveaxis(places.reshape(*shape, -1), -1, axis).astype(INT64)
 
 
 OVERRIDES = {"argsort": argsort, "sort": sort}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 
@@ -40,6 +41,10 @@ class Bounds(NamedTuple):
     unpromising: float = 2e-3
     unlikely: int = 15_000
     of_run: float = 5e-5
+
+    def again(self) -> Bounds:
+        """Those of a search where one has just found something: each region is as promising, and less is enough."""
+        return self._replace(promising=math.inf, enough=max(self.enough, 0.95))
 
 
 # units of work, each some 0.3 us of a processor of 2021: a pair of subsets of factors that is compared, and

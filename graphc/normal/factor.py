@@ -31,6 +31,7 @@ class _Common(NamedTuple):
 
 
 MOST_AXES = 3  # of a sum that may be another, transposed
+DIGITS = 15  # of numbers in proportion
 MOST_FACTORS = 7  # of terms from which common ones are taken out: each try is a plan
 
 
@@ -172,21 +173,29 @@ def _taken_out(group: Sequence[_Common], name: Callable[[Form], int] | None) -> 
 
 
 def _canonical(form: Form) -> tuple[Form, Number, Sequence[int]]:
-    """(P, c, order): c times P, with its axes in this order, is the sum. 2 B - 2 C and C^T - B^T have the same P, and
-    its products are computed once."""
+    """(P, c, order): c times P, with its axes in this order, is the sum. 2 B + 0.2 C and C^T + 10 B^T have the same P,
+    and its products are computed once."""
     found: list[tuple[Any, Form, Number, Sequence[int]]] = []
     for order in itertools.permutations(range(len(form.shape))) if len(form.shape) <= MOST_AXES else ():
         moved = [tidy(t.coefficient, t.factors, [t.places[k] for k in order], t.sizes) for t in form.terms]
         terms = sorted([t for t in moved if t is not None], key=lambda t: t[1:])
-        number = terms[0].coefficient if all(t.coefficient in _signs(terms[0]) for t in terms) else 1
-        terms = [t._replace(coefficient=1 if t.coefficient == number else -1) if number != 1 else t for t in terms]
+        number, parts = _in_proportion([t.coefficient for t in terms])
+        terms = [t._replace(coefficient=part) for t, part in zip(terms, parts, strict=True)]
         whole = Form(tuple([form.shape[k] for k in order]), tuple(terms))
         found.append(([t[1:] for t in terms], whole, number, order))
     return min(found, key=lambda way: way[0])[1:] if found else (form, 1, range(len(form.shape)))
 
 
-def _signs(t: Term) -> tuple[Number, Number]:
-    return t.coefficient, -t.coefficient
+def _in_proportion(numbers: Sequence[Number]) -> tuple[Number, Sequence[Number]]:
+    """The first of the largest numbers, and all divided by it; whole numbers only if they are equal but for signs."""
+    number = max(numbers, key=abs)
+    if all(x in (number, -number) for x in numbers):
+        return numbers[0], [1 if x == numbers[0] else -1 for x in numbers]
+    if not any(type(x) is float for x in numbers) or any(isinstance(x, complex) for x in numbers):
+        return 1, numbers
+    # of decimals, as 0.3 / 3 and 0.1 are one
+    parts = [float(f"{x / number:.{DIGITS}g}") for x in numbers] if math.isfinite(number) else []
+    return (number, parts) if parts and all(parts) else (1, numbers)
 
 
 def _within(

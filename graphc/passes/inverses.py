@@ -62,6 +62,9 @@ class _Writer:
         self._needed.update(graph.outputs)
         self._users = graph.users()
         self._measured = {node.inputs[0] for node in graph.nodes.values() if node.op in (_SLOGDET, _DET)}
+        # for errors, who asks for an inverse that may not be there: a determinant shares what that is made of
+        solved = [node for node in graph.nodes.values() if node.op in (_SOLVE, _INV) and node.params["checked"]]
+        self._checked_by = {node.inputs[0]: node.params["asked"] for node in reversed(solved)}
         self._is_wide = False  # what is asked for now
         self._facts = Facts(self._builder.nodes)
         self._parts = Parts(self._builder, self._facts)
@@ -177,6 +180,10 @@ class _Writer:
             self._inverses[key] = self._inverted(x, checked, asked)
         return self._inverses[key]
 
+    def _usable(self, x: Symbol, d: Symbol, checked: bool, asked: str) -> Symbol:
+        """What `LowRank.of` finds as D of a matrix that is inverted, once it is known to have no zeros."""
+        return d if is_matrix(d) or x.id in self._trusted else self._nonzero(d, checked, asked)
+
     def _is_easy(self, x: Symbol) -> bool:
         """Whether a system with a matrix is solved by substitution, or by a product."""
         return node_of(x).op is _INV or (is_one_matrix(x) and min(self._facts.band(x.id)) <= 0)
@@ -236,9 +243,7 @@ class _Writer:
                 return (whole.vectors * F.reciprocal(values)) @ swap_last(F, whole.vectors)
             thin = self._low_rank.of(x)
             if thin is not None:
-                known = is_matrix(thin[0]) or not checked or x.id in self._trusted
-                d = thin[0] if known else self._nonzero(thin[0], checked, asked)
-                return self._low_rank.inverse(x, d, thin[1], asked)
+                return self._low_rank.inverse(x, self._usable(x, thin[0], checked, asked), thin[1], asked)
         return F.inv(x, checked=checked, asked=asked)
 
     def _joined(self, blocks: list[Symbol]) -> Symbol:
@@ -296,7 +301,9 @@ class _Writer:
                 return self._logs_of(whole.values)
             thin = self._low_rank.of(x)
             if thin is not None:
-                return self._low_rank.determinant(*thin, self._logs)
+                asked = self._checked_by.get(x.id)
+                d = self._usable(x, thin[0], asked is not None, asked or "")
+                return self._low_rank.determinant(d, thin[1], self._logs)
         found: Any = F.slogdet(x)  # of an op with two results
         return found
 

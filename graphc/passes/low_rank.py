@@ -2,7 +2,8 @@
 
     (D + c U M U^T)^-1 = D^-1 - D^-1 U C^-1 U^T D^-1          (D + c U M U^T)^-1 U = D^-1 U C^-1 M^-1 / c
     log |D + c U M U^T| = log |D| + log |C| + log |M| + k log c
-        C = M^-1 / c + U^T D^-1 U, U with few columns, k of them, M the identity or positive definite
+        C = M^-1 / c + U^T D^-1 U, U with few columns, k of them, M the identity or positive definite; what U is
+        weighted by, numbers and a vector that are not negative, is divided between U and U^T
         D diagonal and positive, or the inverse of what is positive definite
 
 They lose no more digits than the matrix is ill-conditioned, since D and C are positive definite and no worse
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple, final
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Symbol
 from graphc.ir.matrices import transposes
-from graphc.normal.form import Form, Term
+from graphc.normal.form import Factor, Form, Term
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
@@ -32,12 +33,16 @@ _MATMUL, _RESHAPE, _INV = OPS["matmul"], OPS["reshape"], OPS["inv"]
 
 
 class Product(NamedTuple):
-    """c U M U^T, by the nodes of U and M."""
+    """c U M U^T, by the nodes of U and M.
+
+    roots  nodes that the columns of U are multiplied by first: numbers, and vectors with one for each column
+    """
 
     factor: int
     turned: bool  # whether it is U^T M U
     coefficient: Any
     middle: int | None = None  # no M is the identity
+    roots: tuple[int, ...] = ()
 
 
 class _Thin(NamedTuple):
@@ -57,6 +62,11 @@ class _Thin(NamedTuple):
 def is_matrix(d: Symbol) -> bool:
     """Whether it is the inverse of what is easily inverted, no diagonal."""
     return len(d.shape) == 2
+
+
+def _is_number(f: Factor) -> bool:
+    """Whether a factor is the same everywhere."""
+    return not any(p.labels for p in f.places)
 
 
 @final
@@ -82,7 +92,7 @@ class LowRank:
         rest = below @ core @ swap_last(F, below if d.shape else u)
         inverse = d if is_matrix(d) else diagonal_matrix(F, F.broadcast_to(F.reciprocal(d), shape=x.shape[:1]))
         found = inverse - rest
-        one = parts[0] if len(parts) == 1 else None
+        one = parts[0] if len(parts) == 1 and not parts[0].roots else None
         self._thin[found.id] = _Thin(d, c, u, core, one, self._inverse_of_middle(parts[0]))
         return found
 
@@ -138,6 +148,42 @@ class LowRank:
         """A term of a form of this shape that is c U M U^T, c > 0; U may be a vector."""
         if isinstance(t.coefficient, complex) or t.coefficient <= 0:
             return None
+        weights = [f for f in t.factors if _is_number(f) or (len(f.places) == 1 and f.places[0] not in t.places)]
+        if not weights:
+            return self._bare_half(t, shape)
+        bare = t._replace(factors=tuple([f for f in t.factors if f not in weights]))
+        found = self._bare_half(bare, shape)
+        shared = {p for f in bare.factors for p in f.places} - {*t.places}
+        if (
+            found is None
+            or found.middle is not None
+            or not all(_is_number(f) or f.places[0] in shared for f in weights)
+        ):
+            return None
+        roots = [self._root(f, weights.count(f), t.sizes) for f in dict.fromkeys(weights)]
+        known = [id for id in roots if id is not None]
+        return found._replace(roots=tuple(known)) if len(known) == len(roots) else None
+
+    def _root(self, f: Factor, times: int, sizes: tuple[int, ...]) -> int | None:
+        """The square root of a weight that a term has as a factor so many times, if that is no negative number."""
+        F, x = self._builder.language, self._value(f)
+        if x.shape and x.shape != (sizes[f.places[0].labels[0]],):
+            return None
+        if times == 2:
+            return x.id
+        return F.sqrt(x).id if times == 1 and self._facts.nonnegative(f.atom) else None
+
+    def _value(self, f: Factor) -> Symbol:
+        """A factor that is a number, of shape (), or else its atom."""
+        x = self._builder.symbol(f.atom)
+        if not f.places or not _is_number(f):
+            return x
+        F, start = self._builder.language, tuple([p.offset for p in f.places])
+        stop, step = tuple([k + 1 for k in start]), (1,) * len(start)
+        return F.reshape(F.slice(x, start=start, stop=stop, step=step), shape=())
+
+    def _bare_half(self, t: Term, shape: tuple[int, ...]) -> Product | None:
+        """As `_half`, of a term without weights."""
         row, column = t.places
         if len(t.factors) == 3:
             return self._around(t)
@@ -186,7 +232,7 @@ class LowRank:
         total: Symbol | None = None
         # a scalar that is 0 leaves a matrix of low rank, which is singular; a vector with a 0 may leave a regular one
         plain, trusted = any(not t.factors for t in form.terms), x.id in self._trusted
-        if not plain and not trusted and any(f.places for t in form.terms for f in t.factors):
+        if not plain and not trusted and not all(_is_number(f) for t in form.terms for f in t.factors):
             return None
         for t in form.terms:
             if isinstance(t.coefficient, complex) or t.sizes != form.shape[:1]:
@@ -195,11 +241,11 @@ class LowRank:
                 return None
             part = builder.constant(float(t.coefficient), x.dtype)
             for f in t.factors:
-                given = builder.symbol(f.atom)
+                given = self._value(f)
                 squared = t.factors.count(f) == 2
                 if not (squared or trusted or self._facts.nonnegative(f.atom)):
                     return None
-                if f.places and (given.shape != form.shape[:1] or f.places != t.places[:1]):
+                if given.shape and (given.shape != form.shape[:1] or f.places != t.places[:1]):
                     return None
                 part = part * given
             total = part if total is None else total + part
@@ -221,6 +267,8 @@ class LowRank:
             u = builder.symbol(part.factor)
             u = F.reshape(u, shape=(u.shape[0], 1)) if len(u.shape) == 1 else u
             u = swap_last(F, u) if part.turned else u
+            for root in map(builder.symbol, part.roots):
+                u = u * root
             columns.append(u if part.coefficient == c else u * float(part.coefficient) ** 0.5)
         u = columns[0] if len(columns) == 1 else F.cat(*columns, axis=1)
         added = builder.constant(1 / c, u.dtype) if d.shape else d if c == 1 else d * (1 / c)

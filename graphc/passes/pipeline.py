@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Sequence
@@ -25,6 +24,7 @@ from graphc.passes.channels import join_channels
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.demand import narrow
+from graphc.passes.exponentials import part_exponentials
 from graphc.passes.extremes import single_extremes
 from graphc.passes.fold import fold_constants
 from graphc.passes.inverses import expand_inverses
@@ -37,7 +37,7 @@ from graphc.passes.places import regular_places
 from graphc.passes.quotients import cancel_quotients
 from graphc.passes.repeats import FEWEST
 from graphc.passes.rolling import MANY, roll_repeats
-from graphc.passes.rules import ALL, linalg, scattering
+from graphc.passes.rules import ALL, cumulation, linalg, scattering
 from graphc.passes.scaled_sums import take_out_factors
 from graphc.passes.settings import DEFAULT, LOWERING, USUAL, VERSIONS, WIDE, Settings, settings_of
 from graphc.passes.settled import Pass, settling
@@ -124,7 +124,7 @@ def folded(graph: Graph) -> Graph:
 DISTRIBUTING = frozenset(("factors of sums", "sums of products", "like terms"))  # passes that take factors out of sums
 
 # by name, as rules are taken from ALL: what is put in a rule's place there, a planted fault say, reaches this pass too
-_PICKED = frozenset([rule.name for rule in (*linalg.RULES, *scattering.RULES)])
+_PICKED = frozenset([rule.name for rule in (*linalg.RULES, *scattering.RULES, *cumulation.RULES)])
 
 
 @functools.lru_cache(maxsize=16)
@@ -163,6 +163,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("windows", REASSOCIATES, join_windows),
         ("sums of sums", REASSOCIATES, join_sums),
         ("factors of sums", REASSOCIATES, take_out_factors),
+        ("exponentials", REASSOCIATES, part_exponentials),
         ("sums of products", REASSOCIATES, partial(sums_of_products, settings=settings, vain={})),
     )
     return (
@@ -205,7 +206,7 @@ def mechanisms() -> dict[str, str]:
 
     >>> import graphc
     >>> [name for name, kind in graphc.mechanisms().items() if kind == "lowering"]
-    ['packs', 'channels last', 'shared factorizations', 'transposed operands', 'products by blocks']
+    ['packs', 'channels last', 'shared factorizations', 'transposed operands', 'products by blocks', 'sums by columns']
     """
     passes = dict.fromkeys([name for name, _, _ in _passes(Settings())], "pass")
     return passes | dict.fromkeys([rule.name for rule in ALL], "rule") | dict.fromkeys(LOWERING, "lowering")
@@ -220,11 +221,11 @@ def sums_of_products(graph: Graph, settings: Settings, vain: Vain, again: bool =
     """`graph` with its products in their cheapest order and structure.
 
     vain   see `rewrite_regions`
-    again  whether such a search has just found something: then each region is as promising as one in which it has
+    again  whether such a search has just found something, see `Bounds.again`
     """
     spelled = multilinear(graph)
     bounds = WIDER if settings.level >= WIDE else BOUNDS
-    rewritten, found = rewrite_regions(spelled, bounds._replace(promising=math.inf) if again else bounds, vain=vain)
+    rewritten, found = rewrite_regions(spelled, bounds.again() if again else bounds, vain=vain)
     if not found:
         return graph
     clean = eliminate_dead_code(eliminate_common_subexpressions(fold_constants(as_before(rewritten, spelled, graph))))

@@ -29,13 +29,14 @@ LARGEST = 2.0**64  # number that is taken out; and its reciprocal is the smalles
 
 class _Scaled(NamedTuple):
     """A sum or mean over `axes` of an array of `shape`, as number * the product of the nodes `small` * that of the
-    product of the nodes `summed`."""
+    product of the nodes `summed`. alone: whether nothing else reads the products that this takes apart."""
 
     number: float | complex
     small: list[int]
     summed: tuple[int, ...]
     axes: tuple[int, ...]
     shape: tuple[int, ...]
+    alone: bool
 
     @property
     def key(self) -> object:
@@ -47,33 +48,30 @@ def take_out_factors(graph: Graph) -> Graph:
     if _SUM not in graph.ops and _MEAN not in graph.ops:
         return graph
     alike: dict[object, dict[int, _Scaled]] = defaultdict(dict)
+    uses, facts = graph.uses(), Facts(graph.nodes)
     for id, node in graph.nodes.items():
         if (node.op is _SUM or node.op is _MEAN) and is_inexact(node.dtype) and node.dtype.itemsize >= SMALLEST:
-            scaled = _scaled(node, graph.nodes)
+            scaled = _scaled(node, graph.nodes, uses)
             if scaled is not None:
                 alike[scaled.key][id] = scaled
-    uses, facts = graph.uses(), Facts(graph.nodes)
     chosen: dict[int, _Scaled] = {}
     for sums in alike.values():
         first = next(iter(sums.values()))
         centred = _is_centred(first, graph.nodes, facts)
         # what others read scaled is not computed, or written, another time without its factors
         written = len(first.summed) == 1 and not graph.nodes[first.summed[0]].op.pointwise
-        if centred or any(
-            (s.small or s.number != 1) and (written or len(sums) > 1 or uses[graph.nodes[id].inputs[0]] == 1)
-            for id, s in sums.items()
-        ):
+        if centred or any((s.small or s.number != 1) and (written or len(sums) > 1 or s.alone) for s in sums.values()):
             chosen |= {id: s._replace(number=0) for id, s in sums.items()} if centred else sums
     return _written(graph, chosen) if chosen else graph
 
 
-def _scaled(node: Node, nodes: Mapping[int, Node]) -> _Scaled | None:
+def _scaled(node: Node, nodes: Mapping[int, Node], uses: Mapping[int, int]) -> _Scaled | None:
     """A sum in this form; None if it adds nothing up, or has too many factors."""
     operand, axes = nodes[node.inputs[0]], node.params["axis"]
     if math.prod([operand.shape[axis] for axis in axes]) < 2:
         return None
     number: float | complex = 1
-    small, summed, stack = list[int](), list[int](), [operand.id]
+    small, summed, stack, alone = list[int](), list[int](), [operand.id], True
     while stack:
         if len(stack) + len(small) + len(summed) > FACTORS:
             return None
@@ -84,6 +82,7 @@ def _scaled(node: Node, nodes: Mapping[int, Node]) -> _Scaled | None:
             number *= held
         elif factor.aval == operand.aval and (factor.op is _MUL or factor.op is _NEG):
             number = -number if factor.op is _NEG else number
+            alone = alone and uses[id] == 1
             stack += factor.inputs
         else:
             part = nodes[factor.inputs[0]] if factor.op is _SPREAD else factor
@@ -91,7 +90,7 @@ def _scaled(node: Node, nodes: Mapping[int, Node]) -> _Scaled | None:
             (small if kept else summed).append(part.id if kept else id)
     if not summed:
         return None
-    return _Scaled(number, sorted(small), tuple(sorted(summed)), axes, operand.shape)
+    return _Scaled(number, sorted(small), tuple(sorted(summed)), axes, operand.shape, alone)
 
 
 def _padded(shape: Sequence[int], rank: int) -> tuple[int, ...]:

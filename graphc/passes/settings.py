@@ -10,7 +10,7 @@ from graphc.rewrite import EXACT, REASSOCIATES, Licence
 
 NONE, EXACT_ONLY, USUAL, WIDE = LEVELS = range(4)
 PACKS, CHANNELS_LAST, FACTORS, TRANSPOSED = "packs", "channels last", "shared factorizations", "transposed operands"
-BLOCKS, VERSIONS = "products by blocks", "versions"
+BLOCKS, COLUMNS, VERSIONS = "products by blocks", "sums by columns", "versions"
 # the passes that do at once what a loop does in its turns: not for a loop that is there to save memory
 AT_ONCE = frozenset(("rows of scans", "products of scans"))
 # the passes that lay parts of arrays side by side, or ask what numbers are: not on a mesh, whose devices would have to
@@ -19,7 +19,7 @@ SIDE_BY_SIDE = frozenset(("slices", VERSIONS))
 # what is chosen where a graph becomes a program, after the passes
 LOWERING: Mapping[str, Licence] = {
     PACKS: REASSOCIATES, CHANNELS_LAST: REASSOCIATES, FACTORS: EXACT, TRANSPOSED: EXACT,
-    BLOCKS: REASSOCIATES,
+    BLOCKS: REASSOCIATES, COLUMNS: REASSOCIATES,
 }  # fmt: skip
 
 

@@ -145,6 +145,7 @@ def test_choices_of_the_lowering_can_be_left_out():
             "concatenate",
             lambda a, x, w: (lambda b: torch.tril(b) @ b)(torch.tanh(a.repeat(6, 6))),
         ),
+        "sums by columns": ("lax.slice", lambda a, x, w: torch.tanh(a.reshape(-1, 4)).sum(1)),
     }
     for name, (sign, f) in programs.items():
         graph = graphc.optimize(graphc.trace(f, a, images, weights))

@@ -76,6 +76,9 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "low pushed d": lambda X,b,d: solve(torch.diag(torch.exp(d))+3*X@X.T,2*(X@b[:7])),
     "low pushed left": lambda X,B,b: B[:4,:7]@X.T@inv(2*one()+.5*(X.T).T@X.T)+b[:7]@X.T@inv(2*one()+.5*X@X.T),
     "low pushed beside": lambda X,U,b: solve(2*one()+X@X.T+U@U.T,X@b[:7])+solve(one()+U@U.T,X@b[:7]),
+    "low weighed": lambda X,U,b,d,s: (lambda V: b@solve(V,b)+logdet(V))(
+        X@torch.diag(torch.exp(d[:7]))@X.T*torch.exp(s)+U@U.T*d[3]**2+torch.exp(-s)*one()),
+    "low weighed 1": lambda X,b,d: solve(d[3]**2*one()+torch.outer(b,b)*d[1]**2,X),
     "low T": lambda X,b: solve(one()+X.T.T@X.T,b),
     "not low": lambda X,U,b: solve(one()*3+X[:,:5]@U.T,b),
     "neg low": lambda X,b: solve(one()-.1*X@X.T,b),
@@ -174,9 +177,10 @@ def _check(found: Any, expected: Any) -> None:
 LEFT: dict[str, set[str]] = {
     "inv b": {"solve"}, "chain": {"solve", "matmul"}, "diag": set(), "diag+c": set(), "tril": {"solve_triangular"},
     "LLt": {"solve_triangular"}, "logdet LLt": set(), "logdet tri": set(), "det tri": set(), "low": set(),
-    "low d": set(), "low ld": set(), "gp": {"solve", "slogdet"}, "invinv": {"solve", "slogdet"}, "inv sum": {"solve"},
+    "low d": set(), "low ld": set(),  "gp": {"solve", "slogdet"}, "invinv": {"solve", "slogdet"}, "inv sum": {"solve"},
     "inv row": {"solve"}, "kron two": set(), "kron logdet": set(), "kron noise": set(), "kron sum": set(), "Q": set(),
     "chol": {"cholesky", "solve_triangular"}, "blk": {"solve"},
+    "low weighed": set(),
     "low inv": set(), "low inv ld": {"slogdet"}, "low inv 1": set(), "eig": {"slogdet", "inv"}, "eig rough": set(),
     "eig again": {"solve"}, "eig left": {"eigh"},
 }  # fmt: skip

@@ -1,8 +1,19 @@
 """The tables of rewrite rules, in the order in which they are tried."""
 
-from graphc.passes.rules import algebra, fractions, known, linalg, movement, order, scattering, signs, stability
+from graphc.passes.rules import (
+    algebra,
+    cumulation,
+    fractions,
+    known,
+    linalg,
+    movement,
+    order,
+    scattering,
+    signs,
+    stability,
+)
 
-TABLES = known, algebra, signs, fractions, movement, order, stability, scattering, linalg
+TABLES = known, algebra, signs, fractions, movement, order, stability, scattering, cumulation, linalg
 ALL = tuple(rule for table in TABLES for rule in table.RULES)
 
 __all__ = ["ALL"]

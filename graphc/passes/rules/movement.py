@@ -112,6 +112,7 @@ RULES = (
         when=lambda x, d: x.dtype == d,
         example={"d": FLOAT64},
     ),
+    R("cat_one", EXACT, lambda F, x, a: F.cat(x, axis=a), lambda F, x, a: x, example={"a": 0}),
     R("flip_flip", EXACT, lambda F, x, a: F.flip(F.flip(x, axis=a), axis=a), lambda F, x, a: x, example={"a": (0,)}),
     R("stop_stop", EXACT, lambda F, x: F.stop_gradient(F.stop_gradient(x)), lambda F, x: F.stop_gradient(x)),
     R(
