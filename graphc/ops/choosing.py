@@ -81,4 +81,4 @@ def at_most(x: Any, bound: Any) -> Any:
 
 def _is_number(bound: Any, x: Any) -> bool:
     """Whether floats have one bound, of their dtype."""
-    return not bound.ndim and bound.dtype == x.dtype and x.dtype.kind == "f"
+    return not np.ndim(bound) and x.dtype.kind == "f" and getattr(bound, "dtype", x.dtype) == x.dtype
