@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
 from compare.judging.tolerance import Verdict
-from compare.locating.culprit import Culprit
+from compare.locating.culprit import INHERITED, Culprit
 from graphc.display import Block, Displayed, Remark, Section, Table, plain
 
 FEW = 2  # rows that are alike and stay apart
@@ -37,9 +37,9 @@ class Finding:
     def __str__(self) -> str:
         return self.block().text
 
-    def block(self) -> Remark:
-        """How it shows in a report."""
-        text = f"{self.mode}: {self.what}: {self.verdict}"
+    def block(self, mode: str = "") -> Remark:
+        """How it shows in a report, with another name for the mode if one is given."""
+        text = f"{mode or self.mode}: {self.what}: {self.verdict}"
         if self.detail:
             text += f"\n    {self.detail}"
         if self.culprit is not None:
@@ -88,7 +88,7 @@ class Report(Displayed):
         """The verdict; a row for each mode, those alike together; and what is not in order."""
         raised = f"; {'every mode' if self.ok else 'eager'} raises {self.raised}" if self.raised else ""
         shown = (Verdict.CONVENTION, Verdict.UNSUPPORTED, Verdict.BUG)
-        found = [f.block() for f in self.findings if f.verdict in shown]
+        found = list(_inherited_together(f for f in self.findings if f.verdict in shown))
         table = [Table(rows)] if (rows := self.rows()) else []
         head = Remark(f"{self.name}: {self.verdict} (seed {self.seed}){raised}", self.verdict.kind)
         yield Section(head, [*table, *found])
@@ -98,7 +98,11 @@ class Report(Displayed):
         what follows them ("pass 1: ...", "pass 2: ..."), are one row if all else is the same."""
         single = [(mode, *self._row(mode)) for mode in self.modes]
         alike = itertools.groupby(single, lambda row: (re.split(r"\d", row[0])[0], *row[1:]))
-        return [row for key, rows in alike for row in _joined([row[0] for row in rows], key)]
+        return [
+            (mode, Remark(str(verdict), verdict.kind), note)
+            for (start, verdict, note), rows in alike
+            for mode in _joined([row[0] for row in rows], start)
+        ]
 
     def _row(self, mode: str) -> tuple[Verdict, str]:
         ours, worst = [f for f in self.findings if f.mode == mode], self.verdict_of(mode)
@@ -113,14 +117,24 @@ class Report(Displayed):
         return {**head, "modes": list(self.modes), "findings": plain(self.findings)}
 
 
-def _joined(modes: list[str], key: tuple[str, Verdict, str]) -> list[tuple[str, Remark, str]]:
-    """The rows of `modes`, which have the beginning of the name, the verdict and the note of `key` in common: one row
-    if there are many."""
-    start, verdict, note = key
-    if len(modes) > FEW:
-        first, last = (re.findall(r"\d+", mode[len(start) :])[0] for mode in (modes[0], modes[-1]))
-        modes = [f"{start}{first} to {last}, x{len(modes)}"]
-    return [(mode, Remark(str(verdict), verdict.kind), note) for mode in modes]
+def _inherited_together(findings: Iterable[Finding]) -> Iterator[Remark]:
+    """A block for each finding; one for all passes that do no more than hand on what is wrong before them."""
+    groups: dict[Any, list[Finding]] = {}
+    for finding in findings:
+        inherited = finding.culprit is not None and finding.culprit.part == INHERITED
+        start = re.split(r"\d", finding.mode)[0]
+        groups.setdefault((start, finding.what, finding.detail) if inherited else id(finding), []).append(finding)
+    for group in groups.values():
+        modes = [f.mode for f in group]
+        yield from map(Finding.block, group, _joined(modes, re.split(r"\d", modes[0])[0]))
+
+
+def _joined(modes: list[str], start: str) -> list[str]:
+    """The names of `modes`, which begin with `start` and go on with a number; one name if they are many."""
+    if len(modes) <= FEW:
+        return modes
+    first, last = (re.findall(r"\d+", mode[len(start) :])[0] for mode in (modes[0], modes[-1]))
+    return [f"{start}{first} to {last}, x{len(modes)}"]
 
 
 class DisagreementError(RuntimeError):

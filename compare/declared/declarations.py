@@ -10,7 +10,7 @@ import numpy as np
 from compare.cases.case import Case
 from compare.checking.equivalence import check
 from compare.checking.findings import Finding, Report
-from compare.declared.operations import IN_EVERY_MODE, OpsReport, check_sample, extremes_of, samples_of
+from compare.declared.operations import IN_EVERY_MODE, OpsReport, check_sample, extremes_of, long_of, samples_of
 from compare.declared.specimens import specimens
 from compare.judging.tolerance import Verdict, same_bits
 from compare.layouts.sweep import Sweep, trials_of
@@ -33,12 +33,13 @@ def check_op(
     """Whether an op means the same in every mode, on everything that its declaration admits.
 
     The op is run on its samples, or, if it declares none, on equal shapes, shapes that broadcast, scalars and an empty
-    array; at special places (ties, large numbers, zeros of both signs, infinities, nan, repeated indices); on operands
-    in memory with gaps, in another order and out of alignment; with each of `dtypes` in place of its samples' floats,
-    where a refusal has to be the same in every mode; and its gradients are differentiated once more. The rows
-    "declaration" say whether the kernel gives the shape and dtype that the rule declares, leaves its operands alone,
-    and returns memory of its own (unless the op is a view); and whether it, eager's code, the in-place form and `out=`
-    give the same wherever operands and results lie. Of an op that runs graphs, a few programs with it are checked.
+    array; at special places (ties, large numbers, zeros of both signs, infinities, nan, repeated indices); with extents
+    so long that kernels take other ways; on operands in memory with gaps, in another order and out of alignment; with
+    each of `dtypes` in place of its samples' floats, where a refusal has to be the same in every mode; and its
+    gradients are differentiated once more. The rows "declaration" say whether the kernel gives the shape and dtype that
+    the rule declares, leaves its operands alone, and returns memory of its own (unless the op is a view); and whether
+    it, eager's code, the in-place form and `out=` give the same wherever operands and results lie. Of an op that runs
+    graphs, a few programs with it are checked.
 
     op     declared with `graphc.ops.op`, or its name
     modes  see `check`
@@ -71,7 +72,7 @@ def _op_reports(op: Op, dtypes: Sequence[np.dtype], modes: Sequence[str | Mode] 
     for sample in samples:
         yield Report(f"{op.name}[{sample!r}]", (DECLARATION,), tuple(_declared(op, sample, seed)), seed)
         yield check_sample(op, sample, modes=modes, seed=seed, order=order if sample is first else 1)
-    for sample in extremes_of(op):
+    for sample in (*extremes_of(op), *long_of(op)):
         yield check_sample(op, sample, modes=modes, seed=seed)
     if any(s.shape for s in first.inputs):
         for layout in IN_EVERY_MODE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,12 +19,16 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from graphc.display import Block, Displayed, Remark, Table
 from graphc.ops import OPS, Op, Trait
+from graphc.ops.aval import aval_of
 from graphc.ops.dtypes import FLOAT32, is_inexact
+from graphc.ops.interpret import run_kernel
 from graphc.ops.rules import integral
-from graphc.ops.samples import Bools, Floats, Ints, Odd, Sample
+from graphc.ops.samples import Bools, Far, Floats, Ints, Odd, Sample, Ties
 
 _SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (((3, 4), (3, 4), (3, 4)), ((2, 1, 3), (4, 1), (3,)), ((), (2,), ()))
 _INTEGERS = (-8, 8)
+_LENGTHS = (4099, 259, 67)  # odd, beyond the blocks of NumPy and XLA; the first that is not too much
+_MOST = 40_000  # elements
 IN_EVERY_MODE = ("step 2", "column by column, step 4", "step 3, one byte off")  # layouts that samples are checked in
 
 
@@ -144,10 +149,49 @@ def extremes_of(op: Op) -> Iterator[Sample]:
         ranks = tuple((type(s), len(s.shape)) for s in sample.inputs)
         if ranks not in seen:
             seen.add(ranks)
+            if op.rule.infer is integral.infer and sample.inputs[0].shape:
+                yield Sample(*(Far(s.shape) for s in sample.inputs), **sample.params)
             for extreme in sample.extremes():
                 odd = any(isinstance(s, Odd) for s in extreme.inputs)
                 if not (odd and op.traits & Trait.PADS):  # 0 * inf may be among its products, or not
                     yield extreme
+
+
+def long_of(op: Op) -> Iterator[Sample]:
+    """The op's first sample with one extent, wherever operands have it, so long that kernels may take another way: by
+    blocks, in another precision, by another algorithm. Of ops that order, with ties and nan as well."""
+    first = next(samples_of(op))
+    for extent in sorted({n for s in first.inputs for n in s.shape if n > 1}, reverse=True)[
+        : 1 if op.pointwise else None
+    ]:
+        for length in _LENGTHS:
+            sample = Sample(*(_with_extent(s, extent, length) for s in first.inputs), **first.params)
+            if _is_admitted(op, sample):
+                yield sample
+                if op.traits & Trait.ORDERS:
+                    yield from (s for s in sample.extremes() if isinstance(s.inputs[0], (Ties, Odd)))
+                break
+
+
+def _with_extent(spec: Any, extent: int, length: int) -> Any:
+    return spec._replace(shape=tuple(length if n == extent else n for n in spec.shape))
+
+
+def _is_admitted(op: Op, sample: Sample) -> bool:
+    """Whether the op takes operands of these shapes, and they are none too large."""
+    if sum(math.prod(s.shape) for s in sample.inputs) > _MOST:
+        return False
+    arrays = [np.asarray(a) for a in sample.arrays(np.random.default_rng(0), op.domain, FLOAT32)]
+    avals, params = list(map(aval_of, arrays)), {**op.params, **sample.params}
+    try:
+        result = op.rule.infer(op, avals, params)
+        work = op.flops(avals, result, params) if op.flops is not None else 0
+        if sum(a.size for a in (result if op.several else (result,))) > _MOST or work > _MOST * 100:
+            return False
+        run_kernel(op, arrays, params)  # parameters may be for other extents
+    except (RuntimeError, ValueError, IndexError, TypeError, NotImplementedError):
+        return False
+    return True
 
 
 def _operand(op: Op, k: int, shape: tuple[int, ...]) -> Any:

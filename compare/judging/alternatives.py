@@ -14,6 +14,7 @@ from compare.judging.numeric import evaluate, outputs_of
 from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, accumulation_length, judge, same_bits
 from compare.judging.yardstick import Yardstick
 from graphc.ir import Graph, Node, Ref
+from graphc.ir.structure import ITEM
 from graphc.lowering import lower
 from graphc.ops import Trait
 from graphc.ops.aval import Aval, aval_of
@@ -58,7 +59,7 @@ class Alternatives:
             if changed and agree(found, simplified, **options) and agree(plain, expected, slack=INDEPENDENT):
                 return Judgement(Verdict.ENVIRONMENT, SIMPLIFIED)
         if self._flips:
-            node = self._graph.nodes[next(iter(self._flips))]
+            node = self._maker(next(iter(self._flips)))
             value = self._flipped[id]
             judgement = judge(found, value, *self._flipping.of(id, value), **options)
             if judgement.verdict is not Verdict.BUG:
@@ -123,11 +124,12 @@ class Alternatives:
 
     @cached_property
     def _flips(self) -> Mapping[int, np.ndarray]:
-        """XLA's results of nodes that jump, where they differ and rounding explains it: signs, exponents, comparisons.
+        """XLA's results of ops that jump, where they differ and rounding explains it: signs, exponents, comparisons.
 
         Simulated errors meet such a jump at zero, say, with no probability; numbers of few digits cancel exactly.
         """
-        jumping = [node.id for node in self._graph.operations() if _jumps(node, self._graph)]
+        nodes = self._graph.nodes
+        jumping = [id for id in nodes if not nodes[id].op.several and _jumps(self._maker(id), self._graph)]
         try:
             found = dict(zip(jumping, self._lowered(strict=False, also=jumping), strict=True)) if jumping else {}
             differing = {id: a for id, a in found.items() if not same_bits(a, self._values[id])}
@@ -142,12 +144,18 @@ class Alternatives:
 
     def _is_inherited(self, id: int) -> bool:
         """Whether the kernel of a node gives XLA's result on XLA's operands, which rounding explains."""
-        node, found = self._graph.nodes[id], self._by_node
-        if not same_bits(run_kernel(node.op, [found[i] for i in node.inputs], node.params), found[id]):
+        node, found = self._maker(id), self._by_node
+        value = run_kernel(node.op, [found[i] for i in node.inputs], node.params)
+        if not same_bits(value[self._graph.nodes[id].params["index"]] if node.op.several else value, found[id]):
             return False
         return all(
             self._is_explained(i, found[i]) and all(self._may_round(n) for n in self._origins(i)) for i in node.inputs
         )
+
+    def _maker(self, id: int) -> Node:
+        """The node that computes node `id`: of one of several results, the op that has them."""
+        node = self._graph.nodes[id]
+        return self._graph.nodes[node.inputs[0]] if node.op is ITEM else node
 
     def _origins(self, id: int) -> Iterator[int]:
         """The first nodes on the way to node `id` that XLA gives other bits."""
@@ -156,7 +164,7 @@ class Alternatives:
             at = pending.pop()
             if same_bits(self._by_node[at], self._values[at]):
                 continue
-            before = [i for i in self._graph.nodes[at].inputs if not same_bits(self._by_node[i], self._values[i])]
+            before = [i for i in self._maker(at).inputs if not same_bits(self._by_node[i], self._values[i])]
             if not before:
                 yield at
             pending += [i for i in before if i not in seen]
@@ -164,7 +172,7 @@ class Alternatives:
 
     def _may_round(self, id: int) -> bool:
         """Whether rounding explains what XLA makes of a node, also if it is only the sign of a zero: in long sums."""
-        node = self._graph.nodes[id]
+        node = self._maker(id)
         if np.array_equal(self._by_node[id], self._values[id], equal_nan=True):
             return accumulation_length(node, self._graph) > 1
         return self._is_explained(id, self._by_node[id])
@@ -210,8 +218,13 @@ def _are_alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _jumps(node: Node, graph: Graph) -> bool:
-    """Whether the op is a piecewise constant function of inexact numbers."""
-    if node.op.differentiable or node.op.structured or node.op.traits & Trait.VIEW:
+    """Whether the op is a piecewise constant function of inexact numbers, or one of its results is.
+
+    The other results then belong to that one: a mantissa to its exponent.
+    """
+    if node.op.structured or node.op.traits & Trait.VIEW:
+        return False
+    if node.op.differentiable and all(is_inexact(aval.dtype) for aval in node.results):
         return False
     operands = [graph.nodes[i].type for i in node.inputs]
     return all(isinstance(a, Aval) for a in operands) and any(is_inexact(a.dtype) for a in operands)

@@ -143,8 +143,7 @@ def frexp(input: Tensor) -> Any:
     shape_of(input, "frexp")
     if not is_floating(input._dtype()):
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    exponent = E.frexp_exponent(input)
-    return return_types.frexp(E.frexp_mantissa(input, exponent), exponent)
+    return return_types.frexp(*E.frexp(input))
 
 
 @whole("LdexpBackward0")

@@ -14,8 +14,8 @@ from graphc.lowering import (
     barriers,
     bits,
     collectives,
+    complexes,
     control,
-    cuts,
     draws,
     local,
     matrices,
@@ -29,9 +29,10 @@ from graphc.lowering import (
     sparse,
     special,
     strided,
+    whole_numbers,
 )
 from graphc.lowering.windows import WINDOWS
-from graphc.ops.dtypes import is_floating
+from graphc.ops.dtypes import is_floating, is_inexact
 
 
 def cast(x: Any, dtype: np.dtype) -> Any:
@@ -40,6 +41,8 @@ def cast(x: Any, dtype: np.dtype) -> Any:
         if dtype.kind == "b":
             return x != 0
         x = x.real
+    if x.dtype == bool and is_inexact(dtype):
+        x = x.astype(np.uint8)  # XLA makes x * mask where(mask, x, 0), which forgets nan and infinities
     if not is_floating(x.dtype) or dtype.kind not in "iu":
         return lax.convert_element_type(x, dtype)
     wide = np.dtype(np.int64) if dtype.itemsize == 8 else np.dtype(np.int32)
@@ -72,8 +75,9 @@ def _choice(better: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return kernel
 
 
-_MODULES = (angles, barriers, bits, collectives, control, draws, local, matrices, orders, quotients, remainders,
-            scans, scattering, sharding, sorting, sparse, special, strided, cuts)  # fmt: skip
+_MODULES = (angles, barriers, bits, collectives, control, draws, local, matrices, orders, remainders,
+            scans, scattering, sharding, sorting, sparse, special, strided,
+            whole_numbers)  # fmt: skip
 OVERRIDES: dict[str, Callable[..., Any]] = {
     **{name: kernel for module in _MODULES for name, kernel in module.OVERRIDES.items()},
     "cast": cast,
@@ -85,3 +89,5 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     "relu": relu,
     **WINDOWS,
 }
+# where an operand is complex, before those above
+COMPLEX: dict[str, Callable[..., Any]] = {**complexes.KERNELS, **quotients.KERNELS}

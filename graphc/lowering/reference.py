@@ -89,7 +89,7 @@ def op_by_op(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 def _run_node(node: Node, operands: Sequence[Any]) -> Any:
     """The result of `node` by JAX's kernel, with the graphs that it runs as functions."""
-    _, kernel = jax_kernel(node.op)
+    _, kernel = jax_kernel(node.op, () if node.op.structured else operands)
     params = {name: _callable(value) for name, value in node.params.items()} if node.op.structured else node.params
     result = kernel(*_widened(node.op, operands), **params)
     if not any(in_float32(node.op, operands)):

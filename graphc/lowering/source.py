@@ -26,10 +26,10 @@ from graphc.errors import GraphError
 from graphc.ir.graph import Graph, Node
 from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
-from graphc.lowering import diagonals, factors, quotients
+from graphc.lowering import diagonals, factors
 from graphc.lowering.matrices import CHECKS
 from graphc.lowering.numbers import of_numbers
-from graphc.lowering.overrides import OVERRIDES
+from graphc.lowering.overrides import COMPLEX, OVERRIDES
 from graphc.lowering.places import in_packs
 from graphc.lowering.primitives import expression
 from graphc.lowering.products import product
@@ -49,8 +49,10 @@ _OTHERS = re.compile(
 )  # names of constants, factors, checks and what _value writes
 
 
-def jax_kernel(op: Op) -> tuple[str, Callable[..., Any]]:
-    """How source calls `op` under JAX, and the function that the name stands for."""
+def jax_kernel(op: Op, operands: Sequence[Any] = ()) -> tuple[str, Callable[..., Any]]:
+    """How source calls `op` under JAX, and the function that the name stands for; operands: anything with a dtype."""
+    if _of_complex(op, operands):
+        return f"ops.complex_{op.name}", COMPLEX[op.name]
     if op.name in OVERRIDES:
         return f"ops.{op.name}", OVERRIDES[op.name]
     if isinstance(op.impl, str):
@@ -63,6 +65,10 @@ def jax_kernel(op: Op) -> tuple[str, Callable[..., Any]]:
         return impl(jnp, *arrays, **params)
 
     return f"ops.{op.name}", kernel
+
+
+def _of_complex(op: Op, operands: Sequence[Any]) -> bool:
+    return op.name in COMPLEX and any(x.dtype.kind == "c" for x in operands)
 
 
 def in_float32(op: Op, operands: Sequence[Any]) -> list[bool]:
@@ -252,13 +258,14 @@ class Source:
             transposed = written(node, self.graph.nodes, self._names, self._uses)
             if transposed is not None:
                 return transposed
-        if node.op.name not in OVERRIDES or (node.op.name in quotients.OVERRIDES and node.dtype.kind != "c"):
-            text = expression(node, [self._names[i] for i in node.inputs], self._avals(node))
+        avals = self._avals(node)
+        if node.op.name not in OVERRIDES and not _of_complex(node.op, avals):
+            text = expression(node, [self._names[i] for i in node.inputs], avals)
             if text is not None:
                 return text
-        call, kernel = jax_kernel(node.op)
+        call, kernel = jax_kernel(node.op, avals)
         if call.startswith("ops."):
-            setattr(self.scope["ops"], node.op.name, kernel)
+            setattr(self.scope["ops"], call.removeprefix("ops."), kernel)
         text = self._of_number(node) or f"{call}({self._arguments(node)})"
         if not any(self._halves(node)):
             return text

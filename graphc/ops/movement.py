@@ -319,6 +319,7 @@ pad_zeros = op(
     samples=(
         Sample((2, 3), low=(1, 0), high=(0, 2), interior=(0, 1)),
         Sample((3,), low=(0,), high=(1,), interior=(2,)),
+        Sample((3, 2), low=(0, 1), high=(1, 0), interior=(2, 1)),
     ),
     vjp=dict(input=_unpad),
 )  # fmt: skip
@@ -380,7 +381,7 @@ def _triangle(name: str, reference: Any, band: Callable[..., tuple[int, int]]) -
 
     return op(name, "input", params={"diagonal": 0}, impl=kernel, rule=same, dims=labels.TRIANGLES,
               traits=LINEAR, ref=reference, band=band, parts=parts.triangle(name),
-              samples=(Sample((3, 4), diagonal=0), Sample((2, 3, 3), diagonal=1)),
+              samples=(Sample((3, 4), diagonal=0), Sample((2, 3, 3), diagonal=1), Sample((3, 4), diagonal=-5)),
               vjp=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal=diagonal)))  # fmt: skip
 
 

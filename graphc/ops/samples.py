@@ -89,6 +89,12 @@ class Large(NamedTuple):
     shape: tuple[int, ...]
 
 
+class Far(NamedTuple):
+    """An int64 array of `shape` with the least and the largest numbers, widths of integers, zero and negatives."""
+
+    shape: tuple[int, ...]
+
+
 class Odd(NamedTuple):
     """A float array of `shape` with zeros of both signs, infinities and nan among numbers of the op's domain."""
 
@@ -98,11 +104,12 @@ class Odd(NamedTuple):
 _TIES = (-1.0, 0.0, 1.0, 1.0, 2.0)
 _LARGE = (-1e4, -200.0, -1.0, 0.5, 3.0, 200.0, 1e4)
 _ODD = (0.0, -0.0, np.inf, -np.inf, np.nan)
-KINDS = (Floats, Complexes, Ints, Bools, Definite, Regular, Ties, Large, Odd)
+_FAR = (-(2**63), -(2**31), -64, -1, 0, 1, 7, 31, 32, 63, 64, 2**31, 2**63 - 1)
+KINDS = (Floats, Complexes, Ints, Bools, Definite, Regular, Ties, Large, Far, Odd)
 
 
 def _shown(spec: Any) -> str:
-    kind = f"{type(spec).__name__.lower()}" if isinstance(spec, (Ties, Large, Odd)) else ""
+    kind = f"{type(spec).__name__.lower()}" if isinstance(spec, (Ties, Large, Far, Odd)) else ""
     return kind + ("x".join(map(str, spec.shape)) or "scalar")
 
 
@@ -154,6 +161,8 @@ def _drawn_from(rng: np.random.Generator, spec: Ties | Large | Odd, real: np.nda
 def _draw(rng: np.random.Generator, spec: Any, interval: tuple[float, float], dtype: Any) -> np.ndarray:
     if isinstance(spec, Ints):
         return rng.integers(spec.low, spec.high, spec.shape)
+    if isinstance(spec, Far):
+        return rng.choice(np.array(_FAR), spec.shape)
     if isinstance(spec, Bools):
         return rng.random(spec.shape) < 0.5
     real = np.asarray(rng.uniform(*interval, spec.shape)).astype(dtype)

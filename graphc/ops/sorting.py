@@ -251,7 +251,7 @@ def _ref_searchsorted(sequence, values, right):
 searchsorted = op(
     "searchsorted", "sequence values", params={"right": False}, impl=_blocks, numpy=_np_searchsorted,
     rule=Rule(_searchsorted), ref=_ref_searchsorted, traits=Trait.ORDERS,
-    samples=(Sample(Floats((1,)), (2, 3), right=True), Sample(Floats((2, 1)), (2, 3), right=False)),
+    samples=(Sample(Floats((1,)), (4, 5), right=True), Sample(Floats((2, 1)), (2, 3), right=False)),
 )  # fmt: skip
 
 

@@ -23,9 +23,8 @@ from graphc.ops.rules import (
     pointwise_floating,
     pointwise_no_bool,
     pointwise_wide,
-    same,
 )
-from graphc.ops.samples import Ints, Sample
+from graphc.ops.samples import Sample
 from graphc.ops.spec import Kink, Rule, Trait, op
 
 
@@ -96,21 +95,26 @@ fmod = op("fmod", "input other", doc="input modulo other, with the sign of `inpu
           vjp=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.trunc(input / other)))  # fmt: skip
 
 
-def _exponent_dtype(op: Any, avals: list[Aval], params: Any) -> Aval:
-    return Aval(avals[0].shape, INT32)
+def _frexp_rule(op: Any, avals: list[Aval], params: Any) -> tuple[Aval, Aval]:
+    return avals[0], Aval(avals[0].shape, INT32)
 
 
-_FREXP = accepting("f", "torch.frexp() only supports floating-point dtypes", RuntimeError)
-_EXPONENTS = Ints((3, 4), 2, 1)  # of numbers between 1 and 2
-frexp_mantissa = op("frexp_mantissa", "input exponent", impl=lambda xp, x, e: xp.frexp(x)[0],
-                    rule=same, domain=(1.1, 1.9),
-                    samples=(Sample((3, 4), _EXPONENTS), Sample((), _EXPONENTS._replace(shape=()))), label="Frexp",
-                    rounding=EXACT, ref=lambda x, e: np.vectorize(lambda v: math.frexp(v)[0], otypes=[float])(x),
-                    vjp=dict(input=lambda F, g, exponent, input_dtype: g / F.exp2(F.cast(
-                        exponent, dtype=input_dtype))))  # fmt: skip
-frexp_exponent = op("frexp_exponent", "input", impl=lambda xp, x: xp.frexp(x)[1].astype(np.int32),
-                    rule=Rule(_exponent_dtype, accepts=_FREXP), samples=(Sample((3, 4)), Sample(())),
-                    ref=lambda x: np.vectorize(lambda v: math.frexp(v)[1], otypes=[np.int32])(x))  # fmt: skip
+def _frexp(xp: Any, x: Any) -> tuple[Any, Any]:
+    mantissa, exponent = xp.frexp(x)
+    return mantissa, exponent.astype(np.int32)
+
+
+def _exact_frexp(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    parts = [math.frexp(v) for v in x.ravel().tolist()]
+    return tuple(np.array([p[k] for p in parts], t).reshape(x.shape) for k, t in enumerate((x.dtype, np.int32)))  # type: ignore[return-value]
+
+
+frexp = op("frexp", "input", results="mantissa exponent", impl=_frexp, label="Frexp", rounding=EXACT,
+           rule=Rule(_frexp_rule, accepts=accepting(
+               "f", "torch.frexp() only supports floating-point dtypes", RuntimeError)),
+           samples=(Sample((3, 4)), Sample(())), domain=(1.1, 1.9), ref=_exact_frexp,
+           vjp=dict(input=lambda F, g_mantissa, r_exponent, input_dtype: g_mantissa / F.exp2(F.cast(
+               F.stop_gradient(r_exponent), dtype=input_dtype))))  # fmt: skip
 
 gcd, lcm = (
     op(name, "input other", doc=f"The {what}.", impl=name, rule=counting, traits=COMMUTATIVE,

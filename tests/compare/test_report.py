@@ -168,3 +168,12 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     options = ["--out", str(out), "--min-time", "0", "--modes", "eager,compiled", "--json"]
     assert main(["report", f"{program}:make", *options]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(Document(out.read_text(encoding="utf-8")).data)
+
+
+def test_what_all_passes_hand_on_is_one_finding():
+    def f(x: Any) -> Any:
+        return torch.sin(x) if torch.compiler.is_compiling() else torch.cos(x)
+
+    report = compare.check(f, torch.ones(3), modes=["eager", "graph", "passes"])
+    assert len(report.bugs) > 40
+    assert str(report).count(": bug\n") == 2, report

@@ -1,16 +1,22 @@
-"""Every pointwise op under XLA at zeros of both signs, infinities, nan and whole numbers."""
+"""Every pointwise op under XLA at zeros of both signs, infinities, nan and whole numbers; masks of such numbers."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
+import eager as torch
+import graphc
 from graphc.ir import Builder, Ref
 from graphc.lowering import lower
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.bessel import ON_HOST
-from graphc.ops.dtypes import is_floating
+from graphc.ops.dtypes import is_inexact
 
 POINTS = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 0.5, -0.5, np.inf, -np.inf, np.nan])
 TOGETHER = 24  # ops of a program
@@ -28,7 +34,7 @@ def graph_of(ops: list[Op], dtype: np.dtype):
             result = builder.apply(op, [x, y][: len(op.args)], {})
         except (RuntimeError, TypeError, NotImplementedError):
             continue
-        if is_floating(result.aval.dtype) and op not in ON_HOST:
+        if is_inexact(result.aval.dtype) and op not in ON_HOST:
             results[op.name] = Ref(result.id)
     return builder.graph("points", results)
 
@@ -52,3 +58,35 @@ def test_zeros_and_infinities_are_numpys(ops: list[Op], dtype: type):
         for wrong, what in ((~close, "value"), (zeros & (np.signbit(got) != np.signbit(expected)), "sign of zero")):
             given = [tuple(float(p[k]) for p in points[: len(OPS[name].args)]) for k in np.flatnonzero(wrong)[:3]]
             assert not given, f"{name}: {what} at {given}: {got[wrong][:3]}, expected {expected[wrong][:3]}"
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_numbers_with_such_parts_are_numpys(dtype: type):
+    taken = [op for op in POINTWISE if len(op.args) == 1 or op is OPS["pow"]]
+    graph = graph_of(taken, np.dtype(dtype))
+    assert len(graph.result) >= 30
+    z = np.empty((POINTS.size, POINTS.size), dtype)
+    z.real, z.imag = POINTS[:, None], POINTS
+    points = [z.ravel(), np.roll(z.ravel(), 50)]
+    found = lower(graph)(*points)
+    for name, expected in graph(*points).items():
+        got = np.asarray(found[name])
+        close = [
+            np.isclose(part(got), part(expected), rtol=1e-4, atol=1e-6, equal_nan=True) for part in (np.real, np.imag)
+        ]
+        wrong = ~(close[0] & close[1])
+        given = [tuple(p[k] for p in points[: len(OPS[name].args)]) for k in np.flatnonzero(wrong)[:5]]
+        assert not given, f"{name}: {given}: {got[wrong][:5]}, expected {expected[wrong][:5]}"
+
+
+@pytest.mark.parametrize("masked", [
+    lambda x, mask: x * mask, lambda x, mask: (x == 2).to(x.dtype) * x, lambda x, mask: x.half() * mask.half(),
+    lambda x, mask: mask.to(torch.complex64) * x, lambda x, mask: (x[:, None] * mask).sum(0),
+    lambda x, mask: torch.func.grad(torch.amax)(x[:3]) + torch.func.grad(torch.amin)(x[2:]),
+])  # fmt: skip
+def test_a_mask_is_a_factor_of_nan_and_infinities(masked: Callable[..., Any]):
+    x = torch.tensor([math.nan, math.inf, 2.0, -math.inf, math.nan])
+    mask = torch.tensor([False, False, True, False, True])
+    expected, found = masked(x, mask).numpy(), graphc.compile(masked)(x, mask).numpy()
+    np.testing.assert_array_equal(found, expected)
