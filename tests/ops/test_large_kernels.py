@@ -10,9 +10,9 @@ from graphc.ops import OPS, kernels, maxima
 from graphc.ops.interpret import F, run_kernel
 from graphc.ops.scans import BLOCK, WIDE, accumulate
 from graphc.ops.scattering import FEW, index_added
-from graphc.ops.shares import BLOCK as ROWS
-from graphc.ops.shares import NARROW, SMALL
-from graphc.ops.shares import WIDE as LONG_ROW
+from graphc.ops.softmax_rows import BLOCK as ROWS
+from graphc.ops.softmax_rows import NARROW, SMALL
+from graphc.ops.softmax_rows import WIDE as LONG_ROW
 
 RNG = np.random.default_rng(0)
 NUMBERS = ["float16", "float32", "float64", "complex64", "uint8", "int32", "int64", "bool"]

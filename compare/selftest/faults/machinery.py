@@ -23,8 +23,7 @@ from graphc.execution import packs
 from graphc.lowering.loading import jax
 from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT32, FLOAT64, INT64
-from graphc.passes import loops, maps, places, slices, support
-from graphc.passes import numbers as nans
+from graphc.passes import loops, maps, nans, places, slices, support
 
 LAYER = "machinery"
 

@@ -1,8 +1,8 @@
 """The tables of rewrite rules, in the order in which they are tried."""
 
-from graphc.passes.rules import algebra, fractions, known, linalg, movement, order, scattering, signs, stability
+from graphc.passes.rules import algebra, divisions, known, linalg, movement, order, scattering, signs, stability
 
-TABLES = known, algebra, signs, fractions, movement, order, stability, scattering, linalg
+TABLES = known, algebra, signs, divisions, movement, order, stability, scattering, linalg
 ALL = tuple(rule for table in TABLES for rule in table.RULES)
 
 __all__ = ["ALL"]
