@@ -6,11 +6,14 @@ NumPy. Every op is compiled in tests/lowering, with its gradients; the deep suit
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from functools import cache
 from typing import Any, final
 
 import jax
 import numpy as np
+from jax._src.interpreters import mlir
 
 from graphc.errors import NO_HALF
 from graphc.lowering.executable import Executable
@@ -19,6 +22,23 @@ from graphc.lowering.stages import NO_SYMBOL, Compilation
 from graphc.ops.interpret import run_kernel
 
 FLAGS = " ".join(f"--{name}={str(value).lower()}" for name, value in OPTIONS.items())  # for XLA_FLAGS
+
+
+def shared(make: Callable[[], Any], programs: int = 100) -> Callable[[], Any]:
+    """`make`, of which each result serves for so many calls."""
+    found: list[Any] = []
+
+    def given() -> Any:
+        if not found:
+            found.extend([make()] * programs)
+        return found.pop()
+
+    return given
+
+
+# Programs are lowered in one MLIR context after the other: to make one, with all dialects, is half of lowering.
+if hasattr(mlir, "make_ir_context") and not os.environ.get("GRAPHC_TEST_XLA"):
+    mlir.make_ir_context = shared(mlir.make_ir_context)
 
 
 def lacks_half(error: BaseException) -> bool:

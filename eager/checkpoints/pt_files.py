@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple, final
 import numpy as np
 
 from eager.checkpoints import safe_globals
-from eager.checkpoints.globals import Storage, StorageType, build, named
+from eager.checkpoints.pickle_globals import Storage, StorageType, build, named
 from eager.checkpoints.trusted import Trust, TrustedReader
 from eager.core import dtypes
 from eager.core.devices import device

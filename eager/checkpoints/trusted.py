@@ -9,7 +9,7 @@ import io
 from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
-from eager.checkpoints.globals import ALLOWED
+from eager.checkpoints.pickle_globals import ALLOWED
 from eager.core import homes
 from eager.core.tensor import Tensor
 from graphc.files.pickled import Function

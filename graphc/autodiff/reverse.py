@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from graphc.errors import GraphError
 from graphc.ir import Builder, Graph, Node, Ref, Symbol
-from graphc.ir.memory import without_collector
+from graphc.ir.garbage_collection import without_collector
 from graphc.ir.structure import ITEM, result_paths
 from graphc.ops import Op
 from graphc.ops.dtypes import is_inexact

@@ -31,7 +31,7 @@ from graphc.capture.tracer import LOOPS, Tracer
 from graphc.capture.tree import Kept, OfClass, Slot, is_plain, map_leaves, tensors_of
 from graphc.capture.user_objects import has_leaves, is_traced, opener
 from graphc.ir import Graph, Node
-from graphc.ir.memory import without_collector
+from graphc.ir.garbage_collection import without_collector
 from graphc.ir.structure import ITEM, ancestors, may_fail
 from graphc.ops.dims import Dim, Sizes
 

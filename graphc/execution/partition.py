@@ -20,7 +20,7 @@ from graphc.execution.prices import USUAL, Recomputation, movable, prices
 from graphc.execution.segments import recomputing
 from graphc.ir import INPUT, Builder, Graph, Node, Ref, refs_of
 from graphc.ir.cut import cheapest_cut
-from graphc.ir.memory import without_collector
+from graphc.ir.garbage_collection import without_collector
 from graphc.ir.structure import ancestors, inline
 from graphc.passes import Settings, optimize
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from graphc.footprint.packing import packed
 from graphc.footprint.schedule import breadth_first, with_copies
-from graphc.footprint.shares import in_parts
+from graphc.footprint.softmax import in_parts
 from graphc.footprint.temporaries import size_of
 from graphc.footprint.units import Unit, Units
 from graphc.ir import Graph

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from graphc.footprint.shares import LESS_MAXIMUM
+from graphc.footprint.softmax import LESS_MAXIMUM
 from graphc.footprint.temporaries import copies_of, multiplies_pixels, ordered_by, scratch_of, size_of
 from graphc.ir import INPUT, Graph, Node
 from graphc.ir.structure import ITEM

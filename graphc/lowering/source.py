@@ -27,8 +27,8 @@ from graphc.ir.graph import Graph, Node
 from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
 from graphc.lowering import diagonals, factors
+from graphc.lowering.constant_operands import of_numbers
 from graphc.lowering.matrices import CHECKS
-from graphc.lowering.numbers import of_numbers
 from graphc.lowering.overrides import COMPLEX, OVERRIDES
 from graphc.lowering.places import in_packs
 from graphc.lowering.primitives import expression

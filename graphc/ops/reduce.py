@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import labels, parts, rows, scalars, shares
+from graphc.ops import labels, parts, rows, scalars, softmax_rows
 from graphc.ops.aval import Aval, size_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.rounding import EXACT, Rounding
@@ -286,10 +286,10 @@ dot_along = op(
     vjp=dict(input=lambda F, g, other: g * other, other=lambda F, g, input: g * input),
 )  # fmt: skip
 _SHARES: Any = dict(parts=parts.ROWS, params=ALONG, rule=same_float, rounding=Rounding(6.0), samples=_ROWS)
-softmax = op("softmax", "input", **_SHARES, image=(0, 1), impl=_softmax, numpy=shares.softmax,
+softmax = op("softmax", "input", **_SHARES, image=(0, 1), impl=_softmax, numpy=softmax_rows.softmax,
              ref=rows.scanned(rows.shares),
              vjp=dict(input=lambda F, g, r, axis: r * (g - F.dot_along(g, r, axis=axis))))  # fmt: skip
-log_softmax = op("log_softmax", "input", **_SHARES, impl=_log_softmax, numpy=shares.log_softmax,
+log_softmax = op("log_softmax", "input", **_SHARES, impl=_log_softmax, numpy=softmax_rows.log_softmax,
                  ref=rows.scanned(rows.log_shares),
                  vjp=dict(input=lambda F, g, r, axis: g - F.exp(r) * F.sum(
                      g, axis=(axis,), keepdims=True)))  # fmt: skip

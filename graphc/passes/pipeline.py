@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 from graphc import logs
 from graphc.ir import Graph
 from graphc.ir.definitions import without_composites
-from graphc.ir.memory import without_collector
+from graphc.ir.garbage_collection import without_collector
 from graphc.ir.structure import map_bodies
 from graphc.normal.bounds import BOUNDS, WIDER
 from graphc.normal.regions import Vain, rewrite_regions
@@ -30,7 +30,7 @@ from graphc.passes.fold import fold_constants
 from graphc.passes.inverses import expand_inverses
 from graphc.passes.maps import batch_rows
 from graphc.passes.monomials import collect_terms
-from graphc.passes.numbers import fold_numbers
+from graphc.passes.nans import fold_numbers
 from graphc.passes.opaque import without_rules
 from graphc.passes.pairs import triangles_of_pairs
 from graphc.passes.places import regular_places

@@ -23,7 +23,7 @@ from compare.judging.exactness import exact_elements
 from compare.judging.tolerance import Verdict
 from compare.locating.surroundings import STATE
 from compare.selftest.faults import functionalization
-from compare.selftest.planting import attribute, declared, entry, with_rule, wrapped
+from compare.selftest.planting import attribute, declared, entry, with_rule
 from graphc.capture.state.places import Change
 from graphc.capture.state.settings import SETTINGS
 from graphc.capture.storage.results import Results
@@ -95,7 +95,7 @@ def test_views_that_come_back_as_copies(fn: Any, what: str):
 
 
 def test_a_copy_of_the_argument_is_not_the_argument():
-    with wrapped(Results, "_returned", functionalization._copied)():
+    with functionalization._COPIED():
         report = compare.check(lambda x: x, numbers(3), modes=["compiled"])
     assert [(f.what, f.detail) for f in report.bugs] == [
         ("memory of result and x", "memory of their own, eager has one tensor")

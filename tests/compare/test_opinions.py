@@ -13,6 +13,7 @@ from compare.selftest.hunting import hunt
 from compare.selftest.planting import declared
 from graphc.ops import OPS
 from graphc.ops.references import everywhere
+from tests.depth import one_in
 
 FAULTS = {fault.name: fault for fault in (*shared.FAULTS, *places.FAULTS)}
 SOME = (
@@ -30,7 +31,7 @@ def _found(name: str) -> None:
     assert catch.localized, f"{name}: {catch.culprit}"
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", one_in(2, SOME))
 def test_a_fault_in_all_modes_is_found_and_named(name: str):
     _found(name)
 

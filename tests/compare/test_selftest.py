@@ -92,7 +92,7 @@ def test_what_faults_change_is_still_there(fault: Fault):
         pass
 
 
-@pytest.mark.parametrize("name", one_in(5, SAMPLE))
+@pytest.mark.parametrize("name", one_in(8, SAMPLE))
 def test_fault_is_found_and_named(name: str):
     catch = hunt(BY_NAME[name], seconds=0)
     assert catch.found

@@ -30,6 +30,7 @@ from graphc.ops import OPS, op
 from graphc.ops.aval import Literal
 from graphc.ops.dtypes import SHORT_NAMES, bfloat16
 from graphc.ops.rules import pointwise_float
+from tests.depth import one_in
 from tests.quick import FLAGS
 
 ROOT = Path(graphc.__file__).parents[1]
@@ -210,7 +211,7 @@ DAMAGE: dict[str, Callable[[bytes, bytes], bytes]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", one_in(4, DAMAGE))
 def test_a_damaged_file_is_compiled_anew(kept: Path, damage: str, logged: list[logging.LogRecord]):
     assert called(lowered()) == "compiled"
     (path,) = kept.iterdir()

@@ -78,7 +78,7 @@ def outcome(fn, x):
         return type(error), str(error)
 
 
-@pytest.mark.parametrize("fn", ONE_GRAPH, ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize("fn", one_in(2, ONE_GRAPH, lambda fn: fn.__name__))
 def test_python_runs_once_more_for_the_second_size(fn):
     runs, compiled = runs_at(fn, (5, 7, 32, 5, 7, 11, 6, 32))
     assert runs == 2, compiled.explain()
@@ -180,7 +180,7 @@ def test_arguments_that_do_not_lie_plainly():
 # --- gradients, effects, state
 
 
-@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("dynamic", one_in(2, [None, True]))
 @pytest.mark.parametrize("make", dynamic_programs.TRAINING, ids=lambda make: make.__name__)
 def test_training_steps(make, dynamic):
     sizes = (5, 7, 32, 9, 5, 3, 32, 7, 11, 2, 16, 4)

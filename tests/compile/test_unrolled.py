@@ -15,6 +15,7 @@ from graphc.capture import unrolling
 from graphc.compiling import compiled as compiling
 from graphc.compiling import paths, specializations
 from graphc.compiling.options import Options
+from tests.depth import one_in
 from tests.work import lines_run
 
 COUNTS = 300
@@ -188,7 +189,7 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("name", one_in(2, ENDLESS))
 def test_one_trace_is_bounded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also what eager itself would run for ever."""
     monkeypatch.setattr(unrolling, "LARGEST", 16 * unrolling.STRIDE)

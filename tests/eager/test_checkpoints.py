@@ -22,7 +22,7 @@ import pytest
 
 import eager
 import graphc
-from eager.checkpoints.globals import ALLOWED
+from eager.checkpoints.pickle_globals import ALLOWED
 from graphc.errors import CaptureError, FileError
 from tests.oracle import asked_of_torch, torch_or_skip
 from tests.readers.checkpoints import with_pickle

@@ -83,7 +83,7 @@ def test_rows_are_the_kernel(cases: list[Case], rng: np.random.Generator):
 ELEMENTWISE = sorted(n for n in primitives.WRITERS if OPS[n].pointwise and n != "where")
 
 
-@pytest.mark.parametrize("name", one_in(3, ELEMENTWISE))
+@pytest.mark.parametrize("name", one_in(6, ELEMENTWISE))
 def test_elementwise_rows_of_every_dtype(name: str):
     op, calls = OPS[name], []
     for dtype in DTYPES:

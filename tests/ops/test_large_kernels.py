@@ -12,9 +12,9 @@ from graphc.ops.interpret import F, run_kernel
 from graphc.ops.references import Each
 from graphc.ops.scans import BLOCK, WIDE, accumulate
 from graphc.ops.scattering import FEW, index_added
-from graphc.ops.shares import BLOCK as ROWS
-from graphc.ops.shares import NARROW, SMALL
-from graphc.ops.shares import WIDE as LONG_ROW
+from graphc.ops.softmax_rows import BLOCK as ROWS
+from graphc.ops.softmax_rows import NARROW, SMALL
+from graphc.ops.softmax_rows import WIDE as LONG_ROW
 from tests.ops.cases import Case, each_case, every_case
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import eager as torch
-from eager.checkpoints import globals as table
+from eager.checkpoints import pickle_globals as table
 from eager.checkpoints import pt_files
 from graphc.errors import FileError, WeightsError
 from graphc.files.pickled import Function

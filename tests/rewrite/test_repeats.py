@@ -22,6 +22,7 @@ from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.pipeline import repeats
 from graphc.passes.repeats import find_repeats
 from graphc.passes.sums import join_pads
+from tests.depth import one_in
 from tests.work import lines_run
 
 F = nn.functional
@@ -127,7 +128,7 @@ def graphs_of(seed: int) -> list[Graph]:
 
 
 @pytest.mark.usefixtures("every_loop")
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", one_in(4, SEEDS))
 def test_loops_compute_the_same_bits(seed: int):
     for graph in graphs_of(seed):
         after = rolled(graph)
@@ -159,7 +160,7 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 
 
 @pytest.mark.usefixtures("every_loop")
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", one_in(3, FAULTS))
 def test_planted_faults_are_caught(fault: str, monkeypatch: pytest.MonkeyPatch):
     FAULTS[fault](monkeypatch)
     graphs = [graph for seed in SEEDS for graph in graphs_of(seed)]

@@ -267,7 +267,7 @@ def test_invariants_are_tested_on_request():
 
 
 def test_a_file_whose_parts_do_not_fit_is_refused():
-    from eager.checkpoints.globals import sparse_tensor
+    from eager.checkpoints.pickle_globals import sparse_tensor
 
     where, values = eager.zeros(2, 3, dtype=eager.int64), eager.ones(3)
     for parts in ((where, eager.ones(2), (2, 2)), (where.float(), values, (2, 2)), (where, values, (2,)),

@@ -11,7 +11,7 @@ import numpy as np
 import eager as torch
 from compare.selftest.fault import Fault, Trials
 from compare.selftest.fault import of_pass as _fault
-from compare.selftest.planting import Plant, attribute, declared, wrapped
+from compare.selftest.planting import Plant, declared, edited, wrapped
 from compare.selftest.trials import numbers, program
 from graphc.normal import affine, emit, factor, form, merge, plan, write
 from graphc.ops import OPS, parts
@@ -40,64 +40,8 @@ _x, _y = numbers(N), numbers(N, seed=6)
 _thin, _wide = numbers(N, 4), numbers(4, N, seed=6)
 
 
-def _first_only(sound: Any) -> Any:
-    """Terms of a run that all read what the first one reads."""
-
-    def run(t: Any, step: Any, count: int) -> Any:
-        return sound(t, [0 if k >= len(t.places) else s for k, s in enumerate(step)], count)
-
-    return run
-
-
-def _unsigned(sound: Any) -> Any:
-    """Sums in brackets whose terms have no signs."""
-
-    def taken_out(group: Any, name: Any) -> Any:
-        alike = [c._replace(term=c.term._replace(coefficient=abs(c.term.coefficient))) for c in group]
-        return sound(alike, name)
-
-    return taken_out
-
-
-def _by_atoms(sound: Any) -> Any:
-    """Products that are taken for each other if they have the same factors."""
-
-    def named(self: Any, order: Any, kept: Any) -> Any:
-        _, names = sound(self, order, kept)
-        return tuple([f.atom for f in order]), names
-
-    return named
-
-
-def _without_offset(sound: Any) -> Any:
-    return lambda place, sizes: sound(place, sizes)._replace(offset=0)
-
-
-def _not_turned(sound: Any) -> Any:
-    return lambda place, sizes: sound(place, sizes)._replace(turned=frozenset())
-
-
-def _one_more(sound: Any) -> Any:
-    """Places that are one too far where a label was solved for."""
-
-    def solved(self: Any, place: Any) -> Any:
-        found = sound(self, place)
-        return found + 1 if found.offset else found
-
-    return solved
-
-
 def _other_end(sound: Any) -> Any:
     return lambda F, x, axis, *, first, descending: sound(F, x, axis, first=not first, descending=descending)
-
-
-def _reversed(sound: Any) -> Any:
-    return lambda self, part, pick, shape: sound(self, part.builder.language.flip(part, axis=(0,)), pick, shape)
-
-
-def _once(sound: Any) -> Any:
-    """Like terms of which the first is kept."""
-    return lambda self, x, y: sound(self, x, {key: c for key, c in y.items() if key not in x})
 
 
 _tiny, _huge = np.full(3, 1e-30, np.float32), np.full(3, 1e25, np.float32)
@@ -125,24 +69,30 @@ FAULTS: tuple[Fault, ...] = (
     # mechanisms
     _fault("numbers dropped", SUMS, wrapped(emit._Writer, "_scaled", lambda sound: lambda self, part: part),
            program(lambda a, x: (3.0 * a) @ a @ x, _square, _x)),
-    _fault("offsets dropped", SUMS, lambda: attribute(emit, "digits", _without_offset(emit.digits)),
+    _fault("offsets dropped", SUMS, edited(emit, "digits", ("place.offset, turned)", "0, turned)")),
            program(lambda a, b: (a @ b)[3:5], _square, _other)),
-    _fault("reversals dropped", SUMS, lambda: attribute(emit, "digits", _not_turned(emit.digits)),
+    _fault("reversals dropped", SUMS, edited(emit, "digits", (
+        "place.offset, turned)", "place.offset, frozenset())")),
            program(lambda a, b: (a @ b).flip(0)[:, 1], _square, _other)),
-    _fault("solutions one further", SUMS, wrapped(affine.Equations, "solved", _one_more),
+    _fault("solutions one further", SUMS, edited(affine.Equations, "solved", (
+        "return index.at(self.value)", "return found + 1 if (found := index.at(self.value)).offset else found")),
            program(lambda a, b: (a @ b)[3], _square, _other)),
-    _fault("products mistaken for each other", SUMS, wrapped(plan._Alike, "_named", _by_atoms),
+    _fault("products mistaken for each other", SUMS, edited(plan._Alike, "_named", (
+        "(tuple(sorted([f.atom for f in order])), tuple(key), flags)", "tuple([f.atom for f in order])")),
            program(lambda a, b: a.T @ b @ (a @ b), _square, _other)),
-    _fault("signs lost in brackets", SUMS, wrapped(factor, "_taken_out", _unsigned),
+    _fault("signs lost in brackets", SUMS, edited(factor, "_taken_out", (
+        "_within(term.coefficient,", "_within(abs(term.coefficient),")),
            program(lambda a, b, c: a @ b - a @ c, _square, _other, _third)),
-    _fault("rows of a run all the first", SUMS, wrapped(merge, "_run", _first_only),
+    _fault("rows of a run all the first", SUMS, edited(merge, "_run", (
+        "_indices(t), step,", "_indices(t), [s * (k < len(t.places)) for k, s in enumerate(step)],")),
            program(lambda x, w: sum(torch.outer(x[t], w[t]) for t in range(8)), _square, _other)),
     _fault("the last term dropped", SUMS, wrapped(write, "merged", lambda sound: lambda f: f._replace(
         terms=sound(f).terms[:1] or f.terms)), program(lambda a, h, x: (a - h.T @ h) @ x, _square, _other, _x)),
     _fault("fractions rounded", SUMS, wrapped(
         form.Algebra, "ratio", lambda sound: lambda self, a, b: Fraction(a // b or 1)),
            program(lambda a, b: (a @ b).mean(1), _square, _other)),
-    _fault("taken once", LIKE, wrapped(monomials._Algebra, "add", _once),
+    _fault("taken once", LIKE, edited(monomials._Algebra, "add", (
+        "in y.items():", "in [(k, c) for k, c in y.items() if k not in x]:")),
            program(lambda x, y: x.sin() * y * 2.0 + (y * x.sin() * 3.0 + x), _x, _y)),
     _fault("factors taken twice", LIKE, wrapped(
         monomials, "_without", lambda sound: lambda key, factor: key if len(factor) == 1 else sound(key, factor)),
@@ -167,6 +117,7 @@ FAULTS: tuple[Fault, ...] = (
     _fault("columns of a product for its rows", DEMAND, wrapped(
         picks.Picks, "_of_product", lambda sound: lambda self, node, pick: sound(self, node, pick._replace(after=0))),
            program(lambda a, b, i: (a @ b)[i], _square, _square, np.array([2, 1]))),
-    _fault("parts laid in reverse", "support", wrapped(picks.Picks, "laid", _reversed),
+    _fault("parts laid in reverse", "support", edited(picks.Picks, "laid", (
+        "F.index_put(zeros, part,", "F.index_put(zeros, F.flip(part, axis=(0,)),")),
            program(lambda a, i: a.exp()[i], _square, np.array([2, 1]))),
 )  # fmt: skip

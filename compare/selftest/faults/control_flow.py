@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 import eager as torch
 import graphc
 from compare.selftest.fault import Expected, Fault, Trials
-from compare.selftest.planting import Plant, attribute, entry
+from compare.selftest.planting import Plant, attribute, edited, entry
 from compare.selftest.trials import in_turn, numbers, program
 from graphc.autodiff import checkpoints, control
 from graphc.autodiff.reverse import STRUCTURED
@@ -168,38 +167,7 @@ def _without_last_carry(sound: Any) -> Any:
     return lambda *args: found[:-1] if len(found := sound(*args)) > 1 else found
 
 
-def _one_step_less() -> AbstractContextManager[None]:
-    extend = checkpoints._extend
-
-    def wrong(builder: Any, node: Any) -> Any:
-        steps, *rest = extend(builder, node)
-        return (builder.language.sub(steps, checkpoints._int(builder, 1)), *rest)
-
-    return attribute(checkpoints, "_extend", wrong)
-
-
 _pulled = control.pulled
-
-
-_COUNTING = checkpoints._counting
-
-
-def _kept_too_late(body: Any, consts: int, keeps: bool) -> Any:
-    """What is kept every few steps is the carry after the step, not before."""
-    if not keeps:
-        return _COUNTING(body, consts, keeps)
-    b = checkpoints.Builder()
-    avals = body.input_avals()
-    fixed, moving = avals[:consts], avals[consts:]
-    *outer, _, fine = checkpoints._inputs(b, "const", [*fixed, checkpoints._COUNT, checkpoints._COUNT])
-    values = checkpoints._inputs(b, "carry", [checkpoints._COUNT, *moving, *checkpoints._rows(moving)])
-    at, carry, rows = values[0], values[1 : 1 + len(moving)], values[1 + len(moving) :]
-    F, one = b.language, checkpoints._int(b, 1)
-    due = F.eq(at & (F.bitwise_left_shift(one, fine) - one), checkpoints._int(b, 0))
-    row = F.where(due, F.bitwise_right_shift(at, fine), checkpoints._int(b, checkpoints.ROWS))
-    after = checkpoints.inline(b, body, [*outer, *carry])
-    kept = [F.with_row(r, x, row) for r, x in zip(rows, after, strict=True)]
-    return checkpoints._graph(b, body.name, [at + one, *after, *kept])
 
 
 def _of_first_branch(sound: Any) -> Any:
@@ -236,11 +204,13 @@ _GRADIENTS = (
     _gradient("scaled", SWITCH, _shares(SWITCH, _each(lambda F, k, d, node: d * 0.9)), _SWITCH),
     _gradient("always that of the first branch", SWITCH,
               lambda: entry(STRUCTURED, SWITCH, _of_first_branch(STRUCTURED[SWITCH])), _SWITCH),
-    _gradient("one step too few", WHILE, _one_step_less, _WHILE),
+    _gradient("one step too few", WHILE, edited(checkpoints, "_extend", (
+        "return steps,", "return builder.language.sub(steps, _int(builder, 1)),")), _WHILE),
     _gradient("constants get that of one operand more", WHILE, _shares(WHILE, _each(
         lambda F, k, d, node: d + d if k < node.params["consts"] else d)), _WHILE),
     _gradient("the cotangents of two carries exchanged", WHILE, _cotangents(WHILE, _exchanged), _WHILE),
-    _gradient("carries are kept a step too late", WHILE, lambda: attribute(checkpoints, "_counting", _kept_too_late),
+    _gradient("carries are kept a step too late", WHILE, edited(checkpoints, "_counting", (
+        "zip(kept, carry,", "zip(kept, inline(b, body, [*outer, *carry]),")),
               _WHILE),
     _gradient("one carry is thought to have none", WHILE,
               lambda: attribute(checkpoints, "active_carries", _without_last_carry(checkpoints.active_carries)),

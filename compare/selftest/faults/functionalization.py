@@ -11,13 +11,13 @@ import numpy as np
 import eager as torch
 from compare.locating.surroundings import STATE
 from compare.selftest.fault import Fault, of_part
-from compare.selftest.planting import Plant, attribute, declared, entry, wrapped
+from compare.selftest.planting import Plant, attribute, declared, edited, entry, wrapped
 from compare.selftest.trials import in_turn, numbers, program, session
 from graphc.autodiff import reverse
-from graphc.capture import Effect, GradOf, History, tracer
+from graphc.capture import Effect, GradOf, tracer
 from graphc.capture.gradients import Autograd
 from graphc.capture.grads import Grads
-from graphc.capture.sources import Computed, Given, LeafFlag
+from graphc.capture.sources import LeafFlag
 from graphc.capture.state.environment import Environment
 from graphc.capture.storage.memory import Memories
 from graphc.capture.storage.mutation import Mutation
@@ -50,50 +50,6 @@ def _exchanged(effects: list[Effect]) -> list[Effect]:
     return [a._replace(id=b.id), b._replace(id=a.id), *rest]
 
 
-def _version_kept(sound: Any) -> Any:
-    def write(self: Memories, memory: Any, whole: Any) -> None:
-        sound(self, memory, whole)
-        memory.version -= 1
-
-    return write
-
-
-def _never_written(sound: Any) -> Any:
-    def write(self: Memories, memory: Any, whole: Any) -> None:
-        sound(self, memory, whole)
-        self.written.pop(id(memory), None)
-
-    return write
-
-
-def _twice(sound: Any) -> Any:
-    def accumulate(self: Grads, tensor: Any, g: Any, create_graph: bool) -> None:
-        sound(self, tensor, g, create_graph)
-        sound(self, tensor, g, create_graph)
-
-    return accumulate
-
-
-def _overwritten_grad(sound: Any) -> Any:
-    def accumulate(self: Grads, tensor: Any, g: Any, create_graph: bool) -> None:
-        self.set_grad(tensor, None)
-        sound(self, tensor, g, create_graph)
-
-    return accumulate
-
-
-def _copied(sound: Any) -> Any:
-    """Results that were there before the call come back as copies."""
-
-    def returned(self: Results, tensor: Any) -> Any:
-        found = sound(self, tensor)
-        if not isinstance(found, Given):
-            return found
-        return Computed(self._tracer.read(tensor).id, self._number(tensor))
-
-    return returned
-
-
 def _last_share(grads: dict[int, Any], key: int, d: Any) -> None:
     grads[key] = d
 
@@ -102,23 +58,10 @@ def _memory_replaced(tensor: Any, data: Any) -> None:
     tensor._d = data
 
 
-def _histories_lost(sound: Any) -> Any:
-    return lambda self, tensor: History.NONE if sound(self, tensor) is History.LIVE else sound(self, tensor)
-
-
-def _completed(value: float) -> Callable[[Any], Any]:
+def _completed(value: float) -> Plant:
     """Gradients that have not arrived have this value."""
-
-    def planted(sound: Any) -> Any:
-        def shares(self: Gradients, node: Any, g: Any) -> Any:
-            if isinstance(g, list):
-                pairs = zip(g, self.avals, strict=True)
-                g = [np.full(aval.shape, value, aval.dtype) if d is None else d for d, aval in pairs]
-            return sound(self, node, g)
-
-        return shares
-
-    return planted
+    others = f"{{k: np.full(a.shape, {value}, a.dtype) for k, a in enumerate(self.avals)}}"
+    return edited(Gradients, "shares", ("arrived = {", f"arrived = {others} | {{"))
 
 
 X, Y, CUBE = numbers(4), numbers(4, seed=6), numbers(2, 2, 2)
@@ -295,6 +238,8 @@ def _used_twice(x: Any) -> Any:
     return x.sin() * x.cos() + x
 
 
+_COPIED = edited(Results, "_returned", (
+    "tracer.state.owner_of(tensor) or self._grads.get(id(tensor))", "None"))  # fmt: skip
 _whole_state = in_turn(program(_writes, X, Y), session(_argument_written))
 
 FAULTS: tuple[Fault, ...] = (
@@ -308,8 +253,10 @@ FAULTS: tuple[Fault, ...] = (
         program(_through_reshape, numbers(8))),
     _fault("the imaginary part is lost", inverse("real", lambda F, whole, value: F.complex(value, F.real(whole))),
            program(_real_part, _complex_numbers())),
-    _fault("views are not read anew", wrapped(Memories, "write", _version_kept), program(_view_read_after, X)),
-    _fault("written arguments are forgotten", wrapped(Memories, "write", _never_written), _whole_state),
+    _fault("views are not read anew", edited(Memories, "write", ("memory.version += 1", "pass")),
+           program(_view_read_after, X)),
+    _fault("written arguments are forgotten", edited(
+        Memories, "write", ("self.written[id(memory)] = memory", "pass")), _whole_state),
     _fault("the last effect is forgotten", effects(lambda effects: effects[:-1]), _whole_state),
     _fault("written back to the wrong tensor", effects(_exchanged), _whole_state),
     _fault("the history of writes is lost", wrapped(Mutation, "_write",
@@ -317,21 +264,23 @@ FAULTS: tuple[Fault, ...] = (
            program(_through_slice, X)),
     _fault("overlapping arguments are taken apart", lambda: attribute(Mutation, "_overlapping", lambda self, owner: []),
            session(_overlapping)),
-    _fault("a tensor comes back as a copy", wrapped(Results, "_returned", _copied), session(_returned_itself)),
+    _fault("a tensor comes back as a copy", _COPIED, session(_returned_itself)),
     _fault("a view comes back as a copy", lambda: attribute(Results, "_base", lambda self, memory: None),
            session(_returned_view)),
     _fault("results share no memory", lambda: attribute(Results, "_base", lambda self, memory: None),
            session(_results_share)),
     _fault("a view comes back as a copy, of one call", lambda: attribute(Results, "_base", lambda self, memory: None),
            program(lambda x: x.view(-1), X)),
-    _fault("a tensor comes back as a copy, of one call", wrapped(Results, "_returned", _copied),
+    _fault("a tensor comes back as a copy, of one call", _COPIED,
            program(lambda x: x, X)),
     _fault("a write replaces the memory, of one call", lambda: entry(steps.SHARED, "overwrite", _memory_replaced),
            program(_writes, X, Y)),
     _fault("a write replaces the memory", lambda: entry(steps.SHARED, "overwrite", _memory_replaced),
            session(_views_held)),
-    _fault(".grad is accumulated twice", wrapped(Grads, "accumulate", _twice), session(_training)),
-    _fault(".grad is not accumulated", wrapped(Grads, "accumulate", _overwritten_grad), session(_training)),
+    _fault(".grad is accumulated twice", edited(Grads, "accumulate", (
+        "old, tracer = self.get_grad(tensor),", "g, old, tracer = g + g, self.get_grad(tensor),")), session(_training)),
+    _fault(".grad is not accumulated", edited(Grads, "accumulate", ("self.get_grad(tensor)", "None")),
+           session(_training)),
     _fault(".grad is not cleared", lambda: attribute(call_code, "_cleared", lambda program: []),
            session(_zeroed)),
     _fault(".grad is not written", effects(lambda effects: [e for e in effects if not isinstance(e.target, GradOf)]),
@@ -341,9 +290,10 @@ FAULTS: tuple[Fault, ...] = (
            session(_flagged)),
     _fault("Python attributes are not written", lambda: attribute(Environment, "written", lambda self: []),
            session(_counting)),
-    _fault("results have no history", wrapped(Autograd, "history", _histories_lost), program(_used_twice, X)),
-    _fault("missing cotangents are ones", wrapped(Gradients, "shares", _completed(1.0)), session(_one_of_two)),
-    _fault("missing cotangents are zeros", wrapped(Gradients, "shares", _completed(0.0)),
+    _fault("results have no history", edited(Autograd, "history", ("History.LIVE", "History.NONE")),
+           program(_used_twice, X)),
+    _fault("missing cotangents are ones", _completed(1.0), session(_one_of_two)),
+    _fault("missing cotangents are zeros", _completed(0.0),
            program(_apart, X, Y)),
     _fault("of several shares of a gradient the last", lambda: attribute(reverse, "_add", _last_share),
            program(_used_twice, X)),

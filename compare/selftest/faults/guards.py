@@ -13,10 +13,9 @@ import eager as torch
 from compare.checking.auditing import audit
 from compare.locating.surroundings import STALE
 from compare.selftest.fault import Fault, Trial, Trials, of_part
-from compare.selftest.planting import Plant, attribute, declared, together, wrapped
+from compare.selftest.planting import Plant, attribute, declared, edited, together, wrapped
 from compare.selftest.trials import calls, in_turn, numbers, session
 from eager import nn
-from eager.core.tensor import Tensor
 from graphc.capture.concretization import Concretization
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.places import Attribute, Cell, ClassOf, DictItem, Inside, Place, RequiresGrad
@@ -39,15 +38,22 @@ def _audited(make: Callable[[], tuple[Any, ...]]) -> Trials:
     return trials
 
 
+def signatures(change: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Plant:
+    """The signatures of calls are `change` of what they are."""
+
+    def wrong(sound: Any) -> Any:
+        def of(self: Signatures, args: Any, kwargs: Any) -> Any:
+            call = sound(self, args, kwargs)
+            return call._replace(signature=change(call.signature))
+
+        return of
+
+    return wrapped(Signatures, "of", wrong)
+
+
 def _unsigned(blind: Callable[[Any], bool]) -> Plant:
     """Signatures in which everything that is `blind` is taken for the same."""
-    sound = Signatures.of
-
-    def of(self: Signatures, args: Any, kwargs: Any) -> Any:
-        call = sound(self, args, kwargs)
-        return call._replace(signature=tuple("anything" if blind(item) else item for item in call.signature))
-
-    return lambda: attribute(Signatures, "of", of)
+    return signatures(lambda items: tuple("anything" if blind(item) else item for item in items))
 
 
 def _is_shape(item: Any) -> bool:
@@ -63,35 +69,6 @@ def _unwatched(blind: Callable[[Place], bool]) -> Plant:
         self._guarded = [place for place in self._guarded if not blind(place)]
 
     return lambda: attribute(Environment, "__init__", init)
-
-
-def _as_constants(sound: Any) -> Any:
-    """Tensors that the function reaches are built into the program with the values of the first call."""
-
-    def capture(self: Tracer, tensor: Tensor) -> Any:
-        if tensor._n is None and self.state.owners.get(id(tensor)) is None:
-            self.state.fresh[id(tensor)] = tensor
-        return sound(self, tensor)
-
-    return capture
-
-
-def _unasked(sound: Any) -> Any:
-    """Modules do not ask that their mode stays as it is."""
-
-    def guard(self: Concretization, getter: Any, value: Any, what: str, *rest: Any) -> None:
-        if "training" not in what:
-            sound(self, getter, value, what, *rest)
-
-    return guard
-
-
-def _without_tensors(sound: Any) -> Any:
-    def init(self: Guards, *args: Any) -> None:
-        sound(self, *args)
-        self._captured = []
-
-    return init
 
 
 def _t(*shape: int, seed: int = 5) -> Any:
@@ -205,6 +182,8 @@ def _undecided() -> AbstractContextManager[None]:
     return declared(OPS["decided"], check=check._replace(ok=lambda xp, x, expected: xp.all(x == x)))
 
 
+_UNHELD = edited(Guards, "__init__", ("program.sources if isinstance(s, Captured)", "()"))
+
 FAULTS: tuple[Fault, ...] = (
     _fault("shapes are not in the signature", _unsigned(_is_shape), in_turn(
         calls(lambda x: x.sum() * x.shape[0] + torch.ones(x.shape[0]).sum(), *((_t(n),) for n in (3, 4, 7, 3))),
@@ -229,14 +208,18 @@ FAULTS: tuple[Fault, ...] = (
     _fault("contents of lists are not watched", _unwatched(lambda p: isinstance(p, (Inside, DictItem))),
            session(_list)),
     _fault("training and evaluation are not told apart", together(
-        _unwatched(lambda p: p.key == "training"), wrapped(Concretization, "guard", _unasked)), session(_module_mode)),
+        _unwatched(lambda p: p.key == "training"), edited(Concretization, "guard", (
+            "self._state", "'training' in what or self._state"))), session(_module_mode)),
     _fault("requires_grad of parameters is not watched", together(
-        _unwatched(lambda p: isinstance(p, RequiresGrad)), wrapped(Guards, "__init__", _without_tensors)),
+        _unwatched(lambda p: isinstance(p, RequiresGrad)), _UNHELD),
         session(_parameter_frozen)),
     _fault("captured tensors are not looked at", together(
-        _unwatched(lambda p: isinstance(p, ClassOf)), wrapped(Guards, "__init__", _without_tensors)),
+        _unwatched(lambda p: isinstance(p, ClassOf)), _UNHELD),
         session(_buffer_reshaped)),
-    _fault("captured tensors are constants", wrapped(Tracer, "_capture", _as_constants), session(_state_replaced)),
+    _fault("captured tensors are constants", edited(Tracer, "_capture", (
+        "if self.computed is", "if tensor._n is None and self.state.owners.get(id(tensor)) is None:\n"
+        "        self.state.fresh[id(tensor)] = tensor\n    if self.computed is")),
+        session(_state_replaced)),
     _fault("decisions are not looked at", _undecided, calls(
         lambda x: x.sin() if x.sum() > 0 else x.exp(), *((_t(3) * sign,) for sign in (1, -1, 1)))),
     _fault("conditions on sizes are not looked at", lambda: attribute(Sizes, "broken", lambda self, sizes: None),

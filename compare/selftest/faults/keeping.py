@@ -16,7 +16,8 @@ import eager as torch
 from compare.locating.lowerings import TO_NUMPY
 from compare.locating.surroundings import RANDOM, STALE, STATE
 from compare.selftest.fault import Expected, Fault, Trials, of_part
-from compare.selftest.planting import Plant, attribute, entry, together, wrapped
+from compare.selftest.faults.guards import signatures
+from compare.selftest.planting import attribute, edited, entry, together, wrapped
 from compare.selftest.trials import calls, numbers, program, session
 from graphc.capture import late_draws, number
 from graphc.capture.number import Number
@@ -25,7 +26,7 @@ from graphc.capture.state.append_only import AppendOnly
 from graphc.capture.state.executed import ExecutedReachability
 from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.storage import memory
-from graphc.compiling.signature import Attributes, Identities, Signatures
+from graphc.compiling.signature import Attributes, Identities
 from graphc.compiling.specializations import Specialization
 from graphc.execution import host_packs, prechecks, steps
 from graphc.ops.aval import Literal
@@ -39,25 +40,6 @@ _guard, _state, _random = (
 
 def _x(*shape: int, seed: int = 5) -> Any:
     return torch.from_numpy(numbers(*(shape or (3,)), seed=seed))
-
-
-def _blind(at: int) -> Plant:
-    """Signatures that are the same whatever item number `at` is."""
-    sound = Signatures.of
-
-    def of(self: Signatures, args: Any, kwargs: Any) -> Any:
-        call = sound(self, args, kwargs)
-        return call._replace(signature=(*call.signature[:at], None, *call.signature[at + 1 :]))
-
-    return lambda: attribute(Signatures, "of", of)
-
-
-def _without_attributes(sound: Any) -> Any:
-    def of(self: Signatures, args: Any, kwargs: Any) -> Any:
-        call = sound(self, args, kwargs)
-        return call._replace(signature=tuple(i for i in call.signature if not isinstance(i, Attributes)))
-
-    return of
 
 
 def _autocast(compile: Any) -> Iterator[Any]:
@@ -132,10 +114,6 @@ def _kept(compile: Any) -> Iterator[Any]:
         yield f(_x(seed=k)), list(latest), list(older)
 
 
-def _turned(sound: Any) -> Any:
-    return lambda self, added: sound(self, added._replace(last=added.last[::-1], first=added.first[::-1]))
-
-
 def _view_of_view(x: Any) -> Any:
     y = x * 1
     return y * y[2:][1:].storage_offset()
@@ -163,16 +141,6 @@ def _takes_new_memory(tensor: Any, value: Any, *held: int) -> None:
     tensor._d = value
 
 
-def _in_turn(sound: Any) -> Any:
-    """State of one size lies in another order than it is read."""
-
-    def parts(pack: Any, like: Any, equal: bool) -> Any:
-        found = sound(pack, like, equal)
-        return found[::-1] if len({part.shape for part in found}) == 1 else found
-
-    return parts
-
-
 def _training(optimizer: Callable[[Any], Any]) -> Trials:
     def training(compile: Any) -> Iterator[Any]:
         weights = [torch.nn.Parameter(_x(seed=k).double()) for k in range(3)]
@@ -190,24 +158,6 @@ def _training(optimizer: Callable[[Any], Any]) -> Trials:
             yield f(_x(seed=k)), [w.detach().clone() for w in weights]
 
     return session(training)
-
-
-def _reversed(sound: Any) -> Any:
-    return lambda self, name, other, reflected=False: sound(self, name, other, not reflected)
-
-
-def _turned_over(sound: Any) -> Any:
-    return lambda self, other, reflected: sound(self, other, not reflected)
-
-
-def _as_tensor(sound: Any) -> Any:
-    """A number takes part in promotion as a tensor of its dtype does."""
-    return lambda x: (x.symbol.dtype, 2) if type(x) is Number else sound(x)
-
-
-def _where_it_stands(sound: Any) -> Any:
-    """A draw after one that depends on values begins where the generator stands before the call."""
-    return lambda draw, shape, generator, state: sound(draw, shape, generator, generator._state())
 
 
 def _late(compile: Any) -> Iterator[Any]:
@@ -283,8 +233,10 @@ _long = numbers(4)
 FAULTS: tuple[Fault, ...] = (
     _guard("functions as arguments are one", lambda: attribute(Identities, "__call__", lambda self, value: 0),
            calls(lambda x, fn: fn(x), *((_x(), fn) for fn in (_twice, lambda x: x * 3, _twice)))),
-    _guard("autocast is not in the signature", _blind(3), session(_autocast)),
-    _guard("attributes of tensors are not in the signature", wrapped(Signatures, "of", _without_attributes),
+    _guard("autocast is not in the signature", signatures(lambda items: (*items[:3], None, *items[4:])),
+           session(_autocast)),
+    _guard("attributes of tensors are not in the signature", signatures(
+        lambda items: tuple(i for i in items if not isinstance(i, Attributes))),
            calls(lambda x: x * x.scale, *((_scaled(k),) for k in (2.0, 3.0, 2.0)))),
     _guard("numbers that vary are those of the first call", wrapped(LiftedNumber, "of", _first_value),
            calls(lambda x, k: x * k, *((_x(), k) for k in (2.0, 3.0, 4.0, 5.0)))),
@@ -294,7 +246,8 @@ FAULTS: tuple[Fault, ...] = (
     _state("what called functions change is not lifted", together(
         _AS_CALLED, lambda: attribute(ExecutedReachability, "_noticed", lambda self, *event: None)),
            session(_called_changes)),
-    _state("what is appended is turned round", wrapped(AppendOnly, "_write", _turned), session(_kept)),
+    _state("what is appended is turned round", edited(AppendOnly, "_write", (
+        "extend(added.last)", "extend(added.last[::-1])"), ("reversed(added.first)", "added.first")), session(_kept)),
     _state("what is appended is lost", wrapped(AppendOnly, "finish", lambda sound: lambda self: sound(self) and None),
            session(_kept)),
     _state("offsets of views of views are forgotten",
@@ -306,15 +259,20 @@ FAULTS: tuple[Fault, ...] = (
     _state("what is written has new memory", together(
         lambda: entry(steps.SHARED, "replace", _takes_new_memory),
         lambda: entry(steps.SHARED, "overwrite", _takes_new_memory)), session(_held)),
-    _state("optimizers' state in another order", wrapped(host_packs, "_parts", _in_turn),
+    _state("optimizers' state in another order", edited(host_packs, "_parts", (
+        "return parts", "return parts[::-1] if len({p.shape for p in parts}) == 1 else parts")),
            _training(lambda weights: torch.optim.SGD(weights, 0.1, momentum=0.9))),
-    _state("differences of numbers the other way round", wrapped(Number, "_binary", _reversed),
+    _state("differences of numbers the other way round", edited(Number, "_binary", (
+        "((b, a) if reflected else (a, b))", "((a, b) if reflected else (b, a))")),
            program(lambda x: x * (x.sum().item() - 3), _long)),
-    _state("quotients of numbers the other way round", wrapped(Number, "_divided", _turned_over),
+    _state("quotients of numbers the other way round", edited(Number, "_divided", (
+        "(other, self) if reflected else (self, other)", "(self, other) if reflected else (other, self)")),
            program(lambda x: x * (x.sum().item() / 3), _long)),
-    _state("numbers are promoted as tensors are", wrapped(number, "_rank", _as_tensor),
+    _state("numbers are promoted as tensors are", edited(number, "_rank", (
+        "isinstance(x, Symbol)", "type(x) is Number:\n        return x.symbol.dtype, 2\n    if isinstance(x, Symbol)")),
            program(lambda x: x * (x.sum().item() / 2), np.arange(4))),
-    _random("late draws begin where the call began", wrapped(late_draws, "_redrawn", _where_it_stands),
+    _random("late draws begin where the call began", edited(late_draws, "_redrawn", (
+        "generator._continue(state)", "pass")),
             session(_late)),
     _random("what a path has drawn that is not taken counts", lambda: entry(
         steps.SHARED, "rewind", lambda generators, marks: None), session(_undecided_draws)),

@@ -17,8 +17,8 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from graphc.execution.prechecks import Prechecks
 from graphc.lowering import program_devices
+from graphc.lowering.constant_operands import WRITERS as BY_NUMBERS
 from graphc.lowering.loading import jax
-from graphc.lowering.numbers import WRITERS as BY_NUMBERS
 from graphc.lowering.overrides import OVERRIDES
 from graphc.lowering.source import Source, jax_kernel
 from graphc.ops import OPS

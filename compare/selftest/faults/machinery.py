@@ -12,7 +12,7 @@ import graphc
 from compare.locating.surroundings import STATE
 from compare.modes.tape import TAPE
 from compare.selftest.fault import Expected, Fault, Trials, of_pass
-from compare.selftest.planting import Plant, attribute, declared, wrapped
+from compare.selftest.planting import Plant, attribute, declared, edited, wrapped
 from compare.selftest.trials import numbers, program, session
 from eager import nn
 from eager.engine import blocks, inplace
@@ -23,8 +23,7 @@ from graphc.execution import host_packs
 from graphc.lowering.loading import jax
 from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT32, FLOAT64, INT64
-from graphc.passes import loops, maps, places, slices, support
-from graphc.passes import numbers as nans
+from graphc.passes import loops, maps, nans, places, slices, support
 
 LAYER = "machinery"
 
@@ -68,60 +67,6 @@ def _uncorrected() -> Plant:
     return wrapped(
         _module("remainders"), "_less", lambda sound: lambda size, by: size - jax.numpy.floor(size / by) * by
     )
-
-
-def _first_of_steps(sound: Any) -> Any:
-    """What each step has for itself is that of the first step."""
-
-    def symbol(self: Any, column: Any, depth: int = 0) -> Any:
-        leaves = len(self.leaves)
-        found = sound(self, column, depth)
-        if len(self.leaves) > leaves:
-            self.leaves[-1] = column[:1] * len(column)
-        return found
-
-    return symbol
-
-
-def _carries_are_constant(sound: Any) -> Any:
-    def operands(builder: Any, node: Any) -> Any:
-        given, constant = sound(builder, node)
-        body, consts = node.params["body"], node.params["consts"]
-        more = range(consts, consts + node.params["carries"])
-        given |= {body.inputs[k]: builder.symbol(node.inputs[k]) for k in more}
-        return given, constant | {body.inputs[k] for k in more}
-
-    return operands
-
-
-def _from_the_first(sound: Any) -> Any:
-    return lambda self, x, places: sound(self, x, range(0, places.stop - places.start, places.step))
-
-
-def _side_by_side(sound: Any) -> Any:
-    """Tensors in a pack begin one element before the end of the tensor before; the last begins where it should."""
-
-    def parts(pack: Any, like: Any, equal: bool) -> Any:
-        found = sound(pack, like, equal)
-        for part in found[1:-1]:
-            part.start -= 1
-        return found
-
-    return parts
-
-
-def _forgetful(sound: Any) -> Any:
-    """What was written to some tensors of a pack since the last call is lost."""
-
-    def gather(self: Any, own: Any) -> Any:
-        apart = [k for k, t in enumerate(self.members) if t._d is not self.parts[k]]
-        if self.tensor._d is None or len(apart) == len(self.members):
-            return sound(self, own)
-        for k in apart:
-            self.members[k]._d = self.parts[k]
-        return []
-
-    return gather
 
 
 def _only_traced(sound: Any) -> Any:
@@ -239,15 +184,19 @@ FAULTS: tuple[Fault, ...] = (
             builder.language.full(shape=builder.nodes[number.mask].shape, value=number.value,
                                   dtype=builder.nodes[number.mask].dtype)),
             program(lambda x: (x - x).exp(), np.array([1, np.nan, np.inf], FLOAT32))),
-    of_pass("slices from the first on", "slices", wrapped(slices._Writer, "_some", _from_the_first),
+    of_pass("slices from the first on", "slices", edited(slices._Writer, "_some", (
+        "(places[0], *zeros), (places[-1] + 1,", "(0, *zeros), (places[-1] + 1 - places[0],")),
             program(_products_of_rows, numbers(8, 20), numbers(20, 20, seed=6, low=-0.2, high=0.2))),
     of_pass("places in ascending order", "places", wrapped(places, "_digits",
         lambda sound: lambda values, size: sound(np.sort(values), size)),
         program(lambda x: x[torch.tensor([3, 2, 1, 0])] * 2, _x)),
-    of_pass("carries are constant", "rows of scans", wrapped(maps, "_operands", _carries_are_constant),
+    of_pass("carries are constant", "rows of scans", edited(maps, "_operands", (
+        "consts : consts + carries]:", "consts:consts]:"),
+        ("body.inputs[:consts])", "body.inputs[: consts + carries])")),
             program(_recurrent, numbers(5, 20), numbers(20, 20, seed=6, low=-0.3, high=0.3),
                     modes=("graph", "compiled"))),
-    of_pass("rows of the first step", "repeats", wrapped(loops.Loop, "_symbol", _first_of_steps),
+    of_pass("rows of the first step", "repeats", edited(loops.Loop, "_symbol", (
+        "self.leaves.append(column)", "self.leaves.append(column[:1] * len(column))")),
             program(_unrolled, _rows, _w, modes=("graph", "compiled"))),
     _part("values that are not selected have gradients", STATE, lambda: attribute(masked_selection, "guarded",
           lambda selection, x: x), program(_selected, _signs)),
@@ -258,9 +207,11 @@ FAULTS: tuple[Fault, ...] = (
     _part("detached tensors have gradients", "gradient rule", lambda: declared(
         OPS["stop_gradient"], vjp={"input": OPS["positive"].vjp["input"]}),
           program(lambda x: x.detach() * x, _x), "stop_gradient"),
-    _part("parameters in a pack overlap", STATE, wrapped(host_packs, "_parts", _side_by_side),
+    _part("parameters in a pack overlap", STATE, edited(host_packs, "_parts", (
+        "return parts", "for part in parts[1:-1]:\n        part.start -= 1\n    return parts")),
           _training(lambda p: torch.optim.SGD(p, 0.1, momentum=0.9))),
-    _part("writes between calls are lost in a pack", STATE, wrapped(host_packs.StatePack, "gather", _forgetful),
+    _part("writes between calls are lost in a pack", STATE, edited(host_packs.StatePack, "gather", (
+        "if not self.equal:", "if not self.equal and len(apart) == len(self.members):")),
           _training(lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), rewrites=True)),
     _part("blocks of operands in another order", "eager form", lambda: attribute(
         blocks, "_line", lambda a, result: a.ravel("K") if a.ndim else a),

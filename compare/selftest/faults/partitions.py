@@ -10,7 +10,7 @@ import numpy as np
 import eager as torch
 from compare.locating.partition import PARTITION
 from compare.selftest.fault import Fault, Trials, of_part
-from compare.selftest.planting import Plant, wrapped
+from compare.selftest.planting import Plant, edited, wrapped
 from compare.selftest.trials import numbers, program
 from eager.core import tape
 from graphc.execution import partition
@@ -69,21 +69,6 @@ def _rounded(sound: Any) -> Any:
     return shares
 
 
-def _reversed_gradients(sound: Any) -> Any:
-    def shares(self: Gradients, node: tape.Node, g: Any) -> Any:
-        found = sound(self, node, g)
-        return [(parent, d) for (parent, _), (_, d) in zip(found, found[::-1], strict=True)]
-
-    return shares
-
-
-def _reversed_cotangents(sound: Any) -> Any:
-    def shares(self: Gradients, node: tape.Node, g: Any) -> Any:
-        return sound(self, node, g[::-1] if isinstance(g, list) else g)
-
-    return shares
-
-
 def _kept(x: Any, y: Any) -> Any:
     """Products whose factors are dear to compute again."""
     a, b = torch.matrix_exp(x), torch.linalg.inv(y)
@@ -107,8 +92,12 @@ FAULTS: tuple[Fault, ...] = (
     _fault("inputs for backward in reverse order", _split(_saved_reversed), _PLAIN),
     _fault("inputs for backward are of another shape", _split(_saved_reversed), _compiled(
         lambda x, y: (x @ y).sin() * x, _square, numbers(3, seed=6))),
-    _fault("gradients in reverse order", wrapped(Gradients, "shares", _reversed_gradients), _PLAIN),
-    _fault("cotangents in reverse order", wrapped(Gradients, "shares", _reversed_cotangents),
+    _fault("gradients in reverse order", edited(Gradients, "shares", (
+        "return [(parent, np.asarray(d)) for parent, d in self._shares(node, arrived)]",
+        "parents, shares = zip(*self._shares(node, arrived), strict=True)\n"
+        "    return [*zip(parents, map(np.asarray, shares[::-1]), strict=True)]")), _PLAIN),
+    _fault("cotangents in reverse order", edited(Gradients, "shares", (
+        "arrived(g)", "arrived(g[::-1] if isinstance(g, list) else g)")),
            _compiled(lambda x, y: (x.sin() * y, (y.cos() * x) @ x), _square, _other)),
     _fault("residuals rounded to 16 bits", wrapped(Gradients, "shares", _rounded), _KEPT),
 )  # fmt: skip

@@ -88,82 +88,52 @@ _unordered = _merging(lambda node: (node.op, tuple(sorted(node.inputs)), _number
 _of_first = _merging(lambda node: (node.op, node.inputs[:1], _numbers(node), node.aval))
 
 
-def _each(change: Callable[[Node, Graph], Node]) -> Pass:
-    return lambda graph: graph.replace({id: change(node, graph) for id, node in graph.nodes.items()}, graph.result)
+def _each(name: str, change: Callable[[Node, Graph], Node]) -> Pass:
+    """Every op of that name goes through `change`."""
+    return lambda graph: graph.replace(
+        {id: change(node, graph) if node.op is OPS[name] else node for id, node in graph.nodes.items()}, graph.result
+    )
 
 
-def _with_params(node: Node, **params: Any) -> Node:
-    return Node(node.id, node.op, node.inputs, {**node.params, **params}, node.results, node.where, node.scope)
+def _instead_of(node: Node, op: str, inputs: tuple[int, ...], **params: Any) -> Node:
+    return Node(node.id, OPS[op], inputs, params, node.results, node.where, node.scope)
+
+
+def _with(**changes: Callable[[Any], Any]) -> Callable[[Node, Graph], Node]:
+    """The parameters of a node go through `changes`."""
+    return lambda node, graph: _instead_of(
+        node, node.op.name, node.inputs, **{k: changes[k](v) if k in changes else v for k, v in node.params.items()}
+    )
 
 
 def _of_operand(name: str) -> Pass:
     """Every op of that name is taken for its first operand."""
-
-    def change(node: Node, graph: Graph) -> Node:
-        if node.op is not OPS[name] or graph.nodes[node.inputs[0]].aval != node.aval:
-            return node
-        return Node(node.id, OPS["positive"], node.inputs[:1], {}, node.results, node.where, node.scope)
-
-    return _each(change)
+    return _each(name, lambda node, graph: (
+        _instead_of(node, "positive", node.inputs[:1]) if graph.nodes[node.inputs[0]].aval == node.aval else node
+    ))  # fmt: skip
 
 
 def _folded(change: Callable[[np.ndarray], Any]) -> Pass:
     """Constants go through `change`."""
-
-    def of(node: Node, graph: Graph) -> Node:
-        if node.op is not OPS["constant"]:
-            return node
-        value = np.asarray(node.params["value"].array)
-        return _with_params(node, value=Literal(np.asarray(change(value)).astype(value.dtype)))
-
-    return _each(of)
+    return _each("constant", _with(value=lambda v: Literal(np.asarray(change(v.array)).astype(v.array.dtype))))
 
 
-def _as_if_full(graph: Graph) -> Graph:
-    def of(node: Node, graph: Graph) -> Node:
-        if node.op is not OPS["constant"] or not node.aval.shape:
-            return node
-        first = node.params["value"].array.flat[0].item()
-        params = {"shape": node.aval.shape, "value": first, "dtype": node.aval.dtype}
-        return Node(node.id, OPS["full"], (), params, node.results, node.where, node.scope)
-
-    return _each(of)(graph)
+def _as_if_full(node: Node, graph: Graph) -> Node:
+    if not node.aval.shape:
+        return node
+    first = node.params["value"].array.flat[0].item()
+    return _instead_of(node, "full", (), shape=node.aval.shape, value=first, dtype=node.aval.dtype)
 
 
-def _without_last_term(graph: Graph) -> Graph:
+def _without_last_term(node: Node, graph: Graph) -> Node:
     """Of a sum of three and more, the last term goes."""
-
-    def of(node: Node, graph: Graph) -> Node:
-        add = OPS["add"]
-        if node.op is not add or not any(graph.nodes[i].op is add for i in node.inputs):
-            return node
-        inner = next(i for i in node.inputs if graph.nodes[i].op is add)
-        if graph.nodes[inner].aval != node.aval:
-            return node
-        return Node(node.id, OPS["positive"], (inner,), {}, node.results, node.where, node.scope)
-
-    return _each(of)(graph)
+    inner = [i for i in node.inputs if graph.nodes[i].op is node.op]
+    if not inner or graph.nodes[inner[0]].aval != node.aval:
+        return node
+    return _instead_of(node, "positive", (inner[0],))
 
 
-def _turned(graph: Graph) -> Graph:
-    """Every scan runs the other way."""
-
-    def of(node: Node, graph: Graph) -> Node:
-        if node.op is not OPS["scan"]:
-            return node
-        return _with_params(node, reverse=not node.params["reverse"])
-
-    return _each(of)(graph)
-
-
-def _other_branch(graph: Graph) -> Graph:
-    def of(node: Node, graph: Graph) -> Node:
-        if node.op is not OPS["switch"]:
-            return node
-        return _with_params(node, branches=tuple(reversed(node.params["branches"])))
-
-    return _each(of)(graph)
-
+_TURNED = _each("scan", _with(reverse=lambda reverse: not reverse))
 
 _x, _y = numbers(3), numbers(3, seed=6)
 _square = numbers(3, 3)
@@ -199,7 +169,7 @@ FAULTS: tuple[Fault, ...] = (
     _fault("in float32", "constant folding",
            _then(_folded(lambda a: a.astype(np.float32) if a.dtype.kind == "f" else a)),
            program(lambda x: x * (_constant(0.1, torch.float64) * 3), numbers(3, dtype=FLOAT64))),
-    _fault("the first element for all", "constant folding", _then(_as_if_full),
+    _fault("the first element for all", "constant folding", _then(_each("constant", _as_if_full)),
            program(lambda x: x * (_constant([1.0, 2.0, 3.0]) * 2), _x)),
     _fault("integers one higher", "constant folding", _then(_folded(lambda a: a + (a.dtype.kind == "i"))),
            program(lambda x: x[_constant([1, 0, 0, 1, 1]) * 1] * 2, _x)),
@@ -207,16 +177,17 @@ FAULTS: tuple[Fault, ...] = (
     _fault("negations dropped", "dead code", _then(_of_operand("neg")), program(lambda x: torch.exp(-x), _x)),
     _fault("maxima dropped", "dead code", _then(_of_operand("maximum")),
            program(lambda x, y: torch.maximum(x, y), _y, _x)),
-    _fault("the last term of sums dropped", "sums", _then(_without_last_term),
+    _fault("the last term of sums dropped", "sums", _then(_each("add", _without_last_term)),
            program(lambda x, y: torch.sin(x) + torch.cos(y) + x * y, _x, _y)),
     _fault("permutations dropped", "sums", _then(_of_operand("permute")), program(lambda x: x @ x.T, _square)),
-    _fault("scans turned round", "loop invariants", _then(_turned), program(_scanned, _x)),
-    _fault("scans turned round", "products of scans", _then(_turned), program(_scanned, _x)),
+    _fault("scans turned round", "loop invariants", _then(_TURNED), program(_scanned, _x)),
+    _fault("scans turned round", "products of scans", _then(_TURNED), program(_scanned, _x)),
     _fault("signs dropped", "quotients", _then(_of_operand("neg")), program(lambda x: torch.exp(-x), _x)),
     _planted("operands that are 0 cancelled", quotients, "POSITIVE", frozenset(OPS.values()),
              program(lambda x: x.sin() / (x.sin() * x.sin()), np.array([0.0, 1.0, 2.0]))),
     _planted("1 - exp taken for 1 + exp", quotients, "_ADD", OPS["sub"],
              program(lambda x: torch.exp(x) / (1.0 - torch.exp(x)), _x)),
-    _fault("branches exchanged", "control flow", _then(_other_branch), program(_branching, _x)),
+    _fault("branches exchanged", "control flow", _then(_each("switch", _with(branches=lambda them: them[::-1]))),
+           program(_branching, _x)),
     _fault("flips dropped", "gradient rules", _then(_of_operand("flip")), program(lambda x: x.flip(0) * x, _x)),
 )  # fmt: skip

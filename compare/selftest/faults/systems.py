@@ -9,7 +9,7 @@ import numpy as np
 import eager as torch
 from compare.selftest.fault import Expected, Fault, Trials
 from compare.selftest.fault import of_pass as _fault
-from compare.selftest.planting import Plant, attribute, declared, wrapped
+from compare.selftest.planting import Plant, attribute, declared, edited, wrapped
 from compare.selftest.trials import numbers, program
 from graphc.lowering import source
 from graphc.normal import lift
@@ -56,24 +56,6 @@ def kernel_on_factors(name: str, wrong: Any) -> Plant:
     return plant
 
 
-def _lost_columns(sound: Any) -> Any:
-    def core(self: Any, d: Any, parts: Any) -> Any:
-        u, number, inner = sound(self, d, parts)
-        return u, number, inner + inner - inner * 0.5
-
-    return core
-
-
-def _no_inverse(sound: Any) -> Any:
-    """The diagonal of a triangle for that of its inverse."""
-
-    def reciprocal(self: Any, factor: Any) -> Any:
-        found = sound(self, factor)
-        return found if found == factor else found._replace(atom=self._builder.nodes[found.atom].inputs[0])
-
-    return reciprocal
-
-
 _large, _spd = _matrix(LARGE), _matrix(LARGE) @ _matrix(LARGE).T + np.eye(LARGE)
 _y = numbers(LARGE, dtype=FLOAT64)
 
@@ -98,7 +80,8 @@ FAULTS: tuple[Fault, ...] = (
         inverses._Writer, "_blocks",
         lambda sound: lambda self, x: [(0, x.shape[0] // 2), (x.shape[0] // 2, x.shape[0])]),
         program(lambda a, x: solve(a, x), _a, _x)),
-    _fault("a wrong core", INVERSES, wrapped(low_rank.LowRank, "_core", _lost_columns),
+    _fault("a wrong core", INVERSES, edited(low_rank.LowRank, "_core", (
+        "c, diagonal_matrix(", "c, 1.5 * diagonal_matrix(")),
            program(lambda u, x: solve(_eye() + u @ u.T, x), _thin, _x)),
     _fault("logarithms of one factor", INVERSES, wrapped(inverses, "_both", lambda sound: lambda a, b: a),
            program(lambda a, b: torch.linalg.slogdet(a @ b)[1], _a, _b)),
@@ -112,7 +95,8 @@ FAULTS: tuple[Fault, ...] = (
     _fault("solved with the transpose", SYSTEMS, wrapped(solves._Writer, "_solved",
         lambda sound: lambda self, inverse, turned, b: sound(self, inverse, not turned, b)),
            program(lambda a, x: inv(a) @ x, _a, _x)),
-    _fault("a diagonal that is not inverted", SYSTEMS, wrapped(diagonals.Parts, "_reciprocal", _no_inverse),
+    _fault("a diagonal that is not inverted", SYSTEMS, edited(diagonals.Parts, "_reciprocal", (
+        "Factor(vector.id,", "Factor(self._builder.nodes[vector.id].inputs[0],")),
         program(lambda a: torch.tril(torch.linalg.inv_ex(torch.triu(a)).inverse * 2), _lower)),
     # factorizations
     _lowered("an order that is not undone", "solve", kernel_on_factors(

@@ -3,7 +3,7 @@
 from graphc.passes.rules import (
     algebra,
     cumulation,
-    fractions,
+    divisions,
     known,
     linalg,
     movement,
@@ -13,7 +13,7 @@ from graphc.passes.rules import (
     stability,
 )
 
-TABLES = known, algebra, signs, fractions, movement, order, stability, scattering, cumulation, linalg
+TABLES = known, algebra, signs, divisions, movement, order, stability, scattering, cumulation, linalg
 ALL = tuple(rule for table in TABLES for rule in table.RULES)
 
 __all__ = ["ALL"]
