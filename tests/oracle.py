@@ -12,7 +12,9 @@ import pytest
 
 def torch_or_skip() -> Any:
     """The real torch. Skips the test where it is not installed."""
-    return pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
+    torch.distributions.Distribution.set_default_validate_args(True)  # which torch.compile turns off when it is loaded
+    return torch
 
 
 def asked_of_torch(names: str | tuple[str, ...], values: Collection[Any], **options: Any) -> pytest.MarkDecorator:
