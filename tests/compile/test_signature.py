@@ -85,11 +85,9 @@ def test_equal_arguments_share_a_program(name: str):
         assert signature(known, x, value) == signature(known, torch.zeros(3), copy.deepcopy(value))
 
 
-@pytest.mark.parametrize("same", list(itertools.combinations(range(3), 2)))
-def test_each_pair_of_arguments_may_be_one_tensor(same: tuple[int, int]):
+def test_tensors_that_are_one_tell_calls_apart():
     known, tensors = Signatures(), [torch.ones(2) for _ in range(3)]
-    apart = signature(known, *tensors)
-    tensors[same[1]] = tensors[same[0]]
-    assert signature(known, *tensors) != apart == signature(known, *(torch.ones(2) for _ in range(3)))
-    two = [torch.ones(2) for _ in range(2)]
-    assert signature(known, two[0], two[0]) != signature(known, *two)
+    which = [(0, 1, 2), (0, 0, 1), (0, 1, 0), (0, 1, 1), (0, 0, 0)]  # all ways in which three may be fewer
+    found = [signature(known, *(tensors[k] for k in places)) for places in which]
+    assert len({*found}) == len(which)
+    assert found[0] == signature(known, *(torch.ones(2) for _ in range(3)))
