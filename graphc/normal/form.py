@@ -266,8 +266,9 @@ class Algebra:
         sizes = dict(zip(itertools.chain(*axes), itertools.chain(*[form.shape for form in forms]), strict=True))
         shape = [sizes[name] for name in out]
         forms = [_without_nothing(form) for form in forms]
-        if math.prod(len(form.terms) for form in forms) > MOST or sum(map(_is_sum, forms)) > 1:
-            raise Unsolved  # two sums multiplied out cancel digits
+        sums = [form for form in forms if _is_sum(form)]
+        if math.prod(len(form.terms) for form in forms) > MOST or len(sums) > 1 or any(map(_is_displacement, sums)):
+            raise Unsolved  # multiplied out they cancel digits
         nothing = 0 not in sizes.values() and not all(form.terms for form in forms)
         if nothing and any(term.factors for form in forms for term in form.terms):
             raise Unsolved  # 0 * inf is nan
@@ -308,6 +309,23 @@ def _difference(a: Number, b: Number) -> Number:
 def _is_sum(form: Form) -> bool:
     """Whether terms add up in some place: not, where they are side by side."""
     return any(itertools.starmap(_overlap, itertools.combinations(form.terms, 2)))
+
+
+def _is_displacement(form: Form) -> bool:
+    """Whether the form has differences like x[i] - y[j], each term constant where the other varies: of points that lie
+    close together and far from the origin, which as a whole are more exact than their terms are."""
+    varying = [(t.coefficient, _axes(t)) for t in form.terms if t.factors]
+    return any(not (a <= b or b <= a) and _signs_differ(p, q) for (p, a), (q, b) in itertools.combinations(varying, 2))
+
+
+def _axes(term: Term) -> frozenset[int]:
+    """The axes along which a term varies."""
+    read = {k for f in term.factors for place in f.places for k in place.labels}
+    return frozenset([axis for axis, place in enumerate(term.places) if not read.isdisjoint(place.labels)])
+
+
+def _signs_differ(a: Number, b: Number) -> bool:
+    return isinstance(a, complex) or isinstance(b, complex) or (a < 0) != (b < 0)
 
 
 def _overlap(a: Term, b: Term) -> bool:
