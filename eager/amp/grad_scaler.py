@@ -235,7 +235,7 @@ class GradScaler(ShownObject):
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
             self._move(scale, tracker, sum(found[1:], found[0]) != 0)
-        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
+        self._per_optimizer_states.clear()  # the same dict: a compiled step is one for each that it finds
 
     def _move(self, scale: Tensor, tracker: Tensor, skipped: Any) -> None:
         """Write the next scale and tracker. A scale that is not finite any more stays as it was."""

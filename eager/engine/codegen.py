@@ -185,13 +185,15 @@ class GeneratedOps:
         """The operands with Tensors for the Python scalars among them; None if there are none, or a Tensor is of
         another dtype than the fast path takes: the operands before `first` are bools.
         """
-        scalars = 0
+        if self.scope["DT"] is _CLOSED:  # traced numbers show themselves as Python's
+            return None
+        tensor, scalars = self.scope["Tensor"], 0
         full: list[Any] = []
         for i, x in enumerate(operands):
             if i >= first and (x.__class__ is float or x.__class__ is int):
                 scalars += 1
-                x = self.scope["Tensor"]._wrap(self.scope["SCALARS"][x])
-            elif not hasattr(x, "_d") or x._d.dtype is not (BOOL if i < first else self.scope["DT"]):
+                x = tensor._wrap(self.scope["SCALARS"][x])
+            elif not isinstance(x, tensor) or x._d.dtype is not (BOOL if i < first else self.dtype):
                 return None
             full.append(x)
         return full if 0 < scalars < len(operands) - first else None

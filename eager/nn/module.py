@@ -365,10 +365,8 @@ def indented(text: str) -> str:
 
 def clear_gradient(t: Tensor, set_to_none: bool) -> None:
     """Set `t.grad` to None, or to zeros, where there is one."""
-    if t.grad is None:
-        return
     if set_to_none:
-        t.grad = None
-    else:
+        t.grad = None  # unasked: a compiled step does not depend on whether there is one
+    elif t.grad is not None:
         t.grad.requires_grad_(False)
         t.grad.zero_()

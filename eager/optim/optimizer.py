@@ -216,10 +216,7 @@ class Optimizer:
         """Clear the gradients of the parameters: to None, or to zeros."""
         for group in self.param_groups:
             for parameter in group["params"]:
-                if set_to_none:
-                    parameter.grad = None
-                else:
-                    clear_gradient(parameter, False)
+                clear_gradient(parameter, set_to_none)
 
     def _as_pytorch_has_it(self, state: Any) -> Any:
         """`state`, what `pickle` keeps of the optimizer, as one of PyTorch has it: without hooks."""

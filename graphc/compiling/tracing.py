@@ -69,6 +69,9 @@ def traced(
                 raise
             raised, batches = error, shapes.batches(call.signature, tensors)
             continue
+        if places.learn(environment.counters):  # else the next call is traced and compiled anew
+            drawn.interrupted()
+            return traced(fn, call, places, shapes, path, drawn, keepers_stay)
         if numbers and environment.asks_types:  # as has been found meanwhile
             drawn.put_back()
             _take_by_value(environment, call, places)

@@ -112,6 +112,32 @@ def test_a_first_step_that_fails_makes_no_grad():
     assert all(p.grad is None for p in parameters)
 
 
+def _counts(model, opt, kept):
+    kept["steps"] += 1
+
+
+def _averages(model, opt, kept):
+    kept["average"] = 0.9 * kept["average"] + 0.1 * sum(p.sum() for p in model.parameters()).item()
+
+
+@pytest.mark.parametrize("also", [
+    _counts, _averages, lambda model, opt, kept: kept["scheduler"].step(), lambda model, opt, kept: model.zero_grad(),
+], ids=["a counter", "an average", "a scheduler", "the module's zero_grad"])  # fmt: skip
+def test_what_each_step_changes_is_read_anew_from_the_first_call_on(also):
+    def made():
+        model, opt, step = make("adam")
+        kept = {"steps": 0, "average": 0.0, "scheduler": torch.optim.lr_scheduler.LambdaLR(opt, lambda k: 0.5**k)}
+        return lambda x, y: (step(x, y), also(model, opt, kept))[0], opt, kept
+
+    (eagers, opt, kept), (step, other_opt, other_kept) = made(), made()
+    fast = graphc.compile(step, backend="numpy")
+    for x, y in batches(4):
+        np.testing.assert_allclose(fast(x, y).item(), eagers(x, y).item(), rtol=1e-4)
+    assert other_kept["steps"] == kept["steps"] and opt.param_groups[0]["lr"] == other_opt.param_groups[0]["lr"]
+    np.testing.assert_allclose(other_kept["average"], kept["average"], rtol=1e-4)
+    assert len(fast.explain().programs) == 1
+
+
 def test_a_changed_learning_rate_is_noticed():
     data = batches(6)
     losses = []

@@ -120,7 +120,7 @@ class LRScheduler(ShownObject):
 
     def step(self, epoch: int | None = None) -> None:
         """Set the rates of the next epoch, or of the given one. Warns if the optimizer has made no step yet."""
-        if self._step_count == 1 and not self.optimizer._opt_called:
+        if not self.optimizer._opt_called and self._step_count == 1:
             warnings.warn(WRONG_ORDER, UserWarning, stacklevel=2)
         self._step_count += 1
         if epoch is not None:

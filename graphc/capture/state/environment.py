@@ -22,7 +22,7 @@ from graphc.capture.generated import Names
 from graphc.capture.number import Number
 from graphc.capture.state.append_only import append_only
 from graphc.capture.state.executed import ExecutedReachability, can_watch
-from graphc.capture.state.lifting import LiftedPlaces, Lifting
+from graphc.capture.state.lifting import LiftedPlaces, Lifting, counts
 from graphc.capture.state.places import Change, DictItem, Inside, Place, cheapest_first
 from graphc.capture.state.reachability import Reachability
 from graphc.capture.state.words import Condition, lines_by_words
@@ -44,6 +44,7 @@ class Environment:
     impure  messages: calls that a trace fixes and no guard can hold
     asks_types  whether `fn` may tell a traced number from a plain one, by its `type`
     lifting the places whose values are read anew at each call
+    counters  guarded places with numbers that the function has changed: the next call finds others there
     holds() whether everything guarded is as it was
 
     >>> from types import SimpleNamespace
@@ -72,6 +73,7 @@ class Environment:
         self._walk = walk
         self.names = walk.names
         self._missed: list[int] = []
+        self.counters: list[Place] = []
         self.lifting = Lifting(walk.places, lifted or LiftedPlaces())
         self._found()
         self._append_only = append_only(self._places, walk.places)
@@ -116,6 +118,11 @@ class Environment:
 
     def restore(self) -> None:
         """The function has been traced: put back what was there for the trace alone."""
+        changed = [place for place in self._places if not place.same()]
+        # what takes something away may do so only once, as a lazy layer that begins
+        emptied = [p for p in changed if isinstance(p, Inside) and isinstance(p.owner, (dict, list, set))]
+        once = any(len(place.original()) > len(place.owner) for place in emptied)
+        self.counters = [] if once else [place for place in changed if place.guarded and counts(place)]
         for container in self._append_only:
             container.finish()
         self.lifting.restore()

@@ -53,12 +53,14 @@ class LiftedPlaces:
         self._known: dict[Any, tuple[Any, Path]] = {} if known is None else known
         self._by_value: set[Any] = set()
 
-    def learn(self, places: Iterable[Place]) -> None:
-        """Take up those of `places`, whose guards have broken, that have kept their outline."""
+    def learn(self, places: Iterable[Place]) -> bool:
+        """Take up those of `places`, whose guards have broken, that have kept their outline: whether any is new."""
+        before = len(self._known)
         for place in places:
             of = outline(place.kept)
             if not isinstance(place, (OutlineKept, Reading)) and can_change(of) and fits(place.read(), of):
                 self._known[_key(place)] = place.owner, place.path
+        return len(self._known) > before
 
     def fix(self, substituted: Lifting) -> None:
         """Let places with numbers be guarded by value from now on: the function cannot be traced without."""
@@ -87,6 +89,13 @@ def _has_number(of: Outline) -> bool:
 
 def _key(place: Place) -> Any:
     return type(place), id(place.owner), place.key
+
+
+def counts(place: Place) -> bool:
+    """Whether a place that has changed holds other numbers of the same types, also traced ones."""
+    of = outline(place.kept)
+    kinds = [kind for _, kind in changing(of)] if can_change(of) else []
+    return bool(kinds) and all(isinstance(kind, NumberKind) for kind in kinds) and fits(place.read(), of)
 
 
 @final

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from eager.core.tensor import Tensor
+from graphc.capture.number import Number
 from graphc.capture.state.snapshots import Contents, keep, same
 
 _WIDEST = 1 << 62  # of an integer that can be added to in int64
@@ -102,11 +103,11 @@ def _outline(value: Any, above: set[int]) -> Outline:
 
 
 def fits(value: Any, to: Outline) -> bool:
-    """Whether `value` has this outline."""
+    """Whether `value` has this outline; a traced number may be of any type."""
     if isinstance(to, TensorKind):
         return isinstance(value, Tensor) and TensorKind.of(value) == to
     if isinstance(to, NumberKind):
-        return type(value) is to.type and is_number(value)
+        return type(value) is Number or (type(value) is to.type and is_number(value))
     if isinstance(to, Fixed):
         return same(value, to.kept)
     if type(value) is not to.type or len(value) != len(to.keys):
