@@ -15,6 +15,8 @@ from compare.declared.specimens import specimens
 from compare.judging.tolerance import Verdict, same_bits
 from compare.layouts.sweep import Sweep, trials_of
 from compare.layouts.ways import ways_of
+from compare.locating.capturing import RULE
+from compare.locating.culprit import Culprit
 from compare.modes import Mode
 from graphc.ir.structure import every_node
 from graphc.ops import OPS, Op, aval_of
@@ -110,19 +112,23 @@ def _declared(op: Op, sample: Sample, seed: int) -> Iterator[Finding]:
     result = run_kernel(op, arrays, {**op.params, **sample.params})
     declared = op.rule.infer(op, [aval_of(a) for a in kept], {**op.params, **sample.params})
     said, got = (types_text(avals if op.several else (avals,)) for avals in (declared, type_of(result)))
-    yield _declaration("shape and dtype", said == got, f"the rule says {said}, the kernel gives {got}")
+    yield _declaration(op, "shape and dtype", RULE, said == got, f"the rule says {said}, the kernel gives {got}")
     written = [op.arg_of(k) for k, (a, b) in enumerate(zip(arrays, kept, strict=True)) if not same_bits(a, b)]
-    yield _declaration("operands", not written, f"the kernel writes to {', '.join(written)}")
+    yield _declaration(op, "operands", "kernel", not written, f"the kernel writes to {', '.join(written)}")
     results = results_of(result)
     shared = [op.arg_of(k) for k, a in enumerate(arrays) if any(np.shares_memory(r, a) for r in results)]
-    yield _declaration("memory of the result", op.view or not shared, f"it is that of {', '.join(shared)}")
+    yield _declaration(
+        op, "memory of the result", "kernel", op.view or not shared, f"it is that of {', '.join(shared)}"
+    )
     ways = {} if op.structured else ways_of(op)
     deviations = list(Sweep(op, sample.params, ways).run(trials_of(kept)))
-    yield _declaration("layouts", not deviations, "; ".join(map(str, deviations[:3])))
+    yield _declaration(op, "layouts", "kernel", not deviations, "; ".join(map(str, deviations[:3])))
 
 
-def _declaration(what: str, holds: bool, otherwise: str) -> Finding:
-    return Finding(DECLARATION, what, Verdict.IDENTICAL if holds else Verdict.BUG, "" if holds else otherwise)
+def _declaration(op: Op, what: str, part: str, holds: bool, otherwise: str) -> Finding:
+    if holds:
+        return Finding(DECLARATION, what, Verdict.IDENTICAL)
+    return Finding(DECLARATION, what, Verdict.BUG, otherwise, Culprit(part, op.name, evidence=otherwise))
 
 
 def check_mode(mode: Mode | str, *, names: Sequence[str] = (), seed: int = 0) -> OpsReport:

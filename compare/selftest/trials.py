@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from compare.checking.equivalence import check
-from compare.declared.operations import check_sample, extremes_of, samples_of
+from compare.declared.operations import check_sample, extremes_of, long_of, samples_of
 from compare.selftest.fault import Trial, Trials
 from compare.selftest.replay import Session, replay
 from eager.core.tensor import Tensor
@@ -34,6 +34,16 @@ def extremes(name: str) -> Trials:
 
     def trials() -> Iterator[Trial]:
         for sample in extremes_of(OPS[name]):
+            yield Trial(f"sample {sample!r}", check_sample(OPS[name], sample))
+
+    return trials
+
+
+def lengths(name: str) -> Trials:
+    """`check` of op `name` on long operands."""
+
+    def trials() -> Iterator[Trial]:
+        for sample in long_of(OPS[name]):
             yield Trial(f"sample {sample!r}", check_sample(OPS[name], sample))
 
     return trials

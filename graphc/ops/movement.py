@@ -182,6 +182,7 @@ diagonal = op(
     samples=(
         Sample((3, 4), offset=1, dim1=0, dim2=1),
         Sample((4, 3), offset=-1, dim1=0, dim2=1),
+        Sample((3, 3), offset=-1, dim1=0, dim2=1),
         Sample((3, 2, 4), offset=0, dim1=2, dim2=0),
     ),
     vjp=dict(input=_diagonal_vjp),
