@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import eager
 from graphc.__main__ import main
+from graphc.running import recording
 from graphc.running.decorating import UnknownFunction, with_compiled
 from graphc.running.texts import differences
 
@@ -183,6 +186,14 @@ def test_functions_are_decorated_where_they_stand() -> None:
     assert names["__doc__"] == "Doc."
     with pytest.raises(UnknownFunction, match=r"no function 'A\.g'; did you mean 'A\.f'"):
         with_compiled(source, "x.py", ["A.g"])
+
+
+def test_what_has_no_values_is_not_compared() -> None:
+    module = eager.nn.Linear(2, 1)
+    names = [
+        name for name, _ in recording.leaves("model", {"plain": module, "skeleton": copy.deepcopy(module).to("meta")})
+    ]
+    assert names == ["model.plain.weight", "model.plain.bias"]
 
 
 def test_a_folder_without_a_program_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
