@@ -116,6 +116,7 @@ def test_what_cannot_be_run_is_status_2(run: Run) -> None:
     script = "def step():\n    pass\n"
     for arguments, said in (
         (("nothing.py",), "can't open file 'nothing.py': No such file"),
+        ((".",), "can't find '__main__' module in '.'"),
         (("-m", "nothing.at.all"), "No module named 'nothing.at.all'"),
         (("--compile", "stpe", "script.py"), "no function 'stpe'; did you mean 'step'?"),
     ):
@@ -194,11 +195,6 @@ def test_what_has_no_values_is_not_compared() -> None:
         name for name, _ in recording.leaves("model", {"plain": module, "skeleton": copy.deepcopy(module).to("meta")})
     ]
     assert names == ["model.plain.weight", "model.plain.bias"]
-
-
-def test_a_folder_without_a_program_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert main(["run", str(tmp_path)]) == 2
-    assert "can't find '__main__' module in" in capsys.readouterr().err
 
 
 def test_tolerances_without_a_comparison_are_refused(capsys: pytest.CaptureFixture[str]):
