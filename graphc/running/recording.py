@@ -99,6 +99,8 @@ def _array(value: Any) -> np.ndarray | None:
         array = np.asarray(value)
     elif callable(getattr(value, "detach", None)) and hasattr(value, "dtype"):
         tensor: Any = value
+        if str(tensor.device) == "meta":
+            return None  # it has no values
         tensor = tensor.detach()
         if "strided" not in str(tensor.layout):
             tensor = tensor.to_dense()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import eager
 from graphc.__main__ import main
+from graphc.running import recording
 from graphc.running.decorating import UnknownFunction, with_compiled
 from graphc.running.texts import differences
 
@@ -113,6 +116,7 @@ def test_what_cannot_be_run_is_status_2(run: Run) -> None:
     script = "def step():\n    pass\n"
     for arguments, said in (
         (("nothing.py",), "can't open file 'nothing.py': No such file"),
+        ((".",), "can't find '__main__' module in '.'"),
         (("-m", "nothing.at.all"), "No module named 'nothing.at.all'"),
         (("--compile", "stpe", "script.py"), "no function 'stpe'; did you mean 'step'?"),
     ):
@@ -185,9 +189,12 @@ def test_functions_are_decorated_where_they_stand() -> None:
         with_compiled(source, "x.py", ["A.g"])
 
 
-def test_a_folder_without_a_program_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert main(["run", str(tmp_path)]) == 2
-    assert "can't find '__main__' module in" in capsys.readouterr().err
+def test_what_has_no_values_is_not_compared() -> None:
+    module = eager.nn.Linear(2, 1)
+    names = [
+        name for name, _ in recording.leaves("model", {"plain": module, "skeleton": copy.deepcopy(module).to("meta")})
+    ]
+    assert names == ["model.plain.weight", "model.plain.bias"]
 
 
 def test_tolerances_without_a_comparison_are_refused(capsys: pytest.CaptureFixture[str]):
