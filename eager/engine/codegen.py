@@ -166,7 +166,7 @@ class GeneratedOps:
             "asarray": np.asarray, "seq": state.sequence, "grad_enabled": state.grad_enabled, "push": heapq.heappush,
             "np_add": np.add, "sum_to": sum_to, "miss": miss,
             "ABSENT": ABSENT, "note_view": note_view, "in_blocks": in_blocks, "product_to": product_to, "MANY": MANY,
-            "with_constants": self._with_constants,
+            "with_constants": self._with_constants, "first_float": float, "first_int": int,
         }  # fmt: skip
         self.generated: dict[str, Generated] = {}
         self.backwards: dict[str, dict[str, tuple[str, list[str]]]] = {}
@@ -288,9 +288,15 @@ class GeneratedOps:
 
 
 def _as_operator(function: Any, reflected: bool) -> types.CodeType:
-    """The code of a forward function, with `miss_operator` or `miss_reflected` for `miss`."""
-    code, miss = function.__code__, "miss_reflected" if reflected else "miss_operator"
-    return code.replace(co_names=tuple(miss if name == "miss" else name for name in code.co_names))
+    """The code of a forward function, with `miss_operator` or `miss_reflected` for `miss`, and without Python numbers
+    as first operands: `Tensor.__add__(2, t)` is an error."""
+    others = {
+        "miss": "miss_reflected" if reflected else "miss_operator",
+        "first_float": "ABSENT",
+        "first_int": "ABSENT",
+    }
+    code = function.__code__
+    return code.replace(co_names=tuple([others.get(name, name) for name in code.co_names]))
 
 
 def _needs(op: Op, arg: str) -> list[str]:
@@ -428,7 +434,7 @@ def _write_scalars(w: Writer, op: Op) -> None:
     args = ", ".join(op.args)
     if len(op.args) == 2:
         w.line(1, f"c = {op.args[0]}.__class__")
-        w.line(1, "if c is float or c is int:")
+        w.line(1, "if c is first_float or c is first_int:")
         w.line(2, f"return r{op.name}({op.args[1]}, {op.args[0]})")
     elif len(op.args) > 2:
         w.line(1, f"full = with_constants({op.rule.first}, {args})")

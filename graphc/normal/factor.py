@@ -193,9 +193,14 @@ def _in_proportion(numbers: Sequence[Number]) -> tuple[Number, Sequence[Number]]
         return numbers[0], [1 if x == numbers[0] else -1 for x in numbers]
     if not any(type(x) is float for x in numbers) or any(isinstance(x, complex) for x in numbers):
         return 1, numbers
-    # of decimals, as 0.3 / 3 and 0.1 are one
-    parts = [float(f"{x / number:.{DIGITS}g}") for x in numbers] if math.isfinite(number) else []
+    parts = [_as_decimal(float(x / number)) for x in numbers] if math.isfinite(number) else []
     return (number, parts) if parts and all(parts) else (1, numbers)
+
+
+def _as_decimal(x: float) -> float:
+    """The decimal of some digits that `x` is but for rounding, as 0.3 / 3 is 0.1; else `x`."""
+    short = float(f"{x:.{DIGITS}g}")
+    return short if abs(short - x) <= 2 * math.ulp(x) else x
 
 
 def _within(
