@@ -121,8 +121,11 @@ def acos(z: Any) -> Any:
 
 
 def acosh(z: Any) -> Any:
-    found = acos(z)  # i or -i times this, so that the real part is not negative
-    return lax.complex(_like(found.imag, jnp.zeros_like(found.imag)), _like(found.real, z.imag))
+    x, y, found = z.real, z.imag, acos(z)  # i or -i times this, so that the real part is not negative
+    on_cut = (y == 0) & (x > 1)  # of acos, which has no derivative there
+    inside = jnp.where(on_cut, x, 2)
+    real = jnp.where(on_cut, jnp.arccosh(inside), _like(found.imag, jnp.zeros_like(found.imag)))
+    return lax.complex(real, jnp.where(on_cut, y * lax.rsqrt(inside * inside - 1), _like(found.real, y)))
 
 
 def atanh(z: Any) -> Any:
