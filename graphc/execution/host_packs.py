@@ -20,10 +20,8 @@ from eager.core.tensor import Tensor
 from graphc import forking
 from graphc.capture.state.words import Word, slot_of
 from graphc.capture.storage.sharing import is_whole
-from graphc.execution.placed_packs import hidden_tensor
+from graphc.execution.placed_packs import ALONE, hidden_tensor, shared
 from graphc.ops.stand_in import StandIn
-
-ALONE = 4  # references to a gradient that only its tensor has: that, a row of the pack, a variable, an argument
 
 
 @final
@@ -90,11 +88,7 @@ class StatePack:
     @staticmethod
     def of(members: Sequence[Tensor], equal: bool) -> StatePack:
         """That of another program, if it has the same members."""
-        key = (equal, *map(id, members))
-        found = _known.get(key)
-        if found is None:
-            found = _known[key] = StatePack(members, equal)
-        return found
+        return shared(_known, (equal, *map(id, members)), StatePack, members, equal)
 
     def settled(self, name: Callable[[Any], str]) -> str:
         """The expression that is true if all members lie in the pack."""
@@ -184,11 +178,7 @@ class GradientPack:
     @staticmethod
     def of(tensors: Sequence[Tensor]) -> GradientPack:
         """That of another program, if it gives gradients of the same tensors: programs may take turns."""
-        key = tuple(map(id, tensors))
-        found = _gradients.get(key)
-        if found is None:
-            found = _gradients[key] = GradientPack(tensors)
-        return found
+        return shared(_gradients, tuple(map(id, tensors)), GradientPack, tensors)
 
     def give(self, array: Any) -> None:
         """Let the gradients be those in `array`: the tensors of the latest ones, where nobody else has any of them."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from itertools import accumulate
 from sys import getrefcount
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
@@ -24,8 +24,10 @@ from graphc.ops import OPS
 from graphc.ops.aval import Aval
 from graphc.ops.steps import Step, steps_of
 
-# references to what only a gradient's tensor has of it: that, a row of the pack, a variable, an argument; a memory
-ALONE, ALONE_IN_MEMORY = 4, 2
+# references to a gradient that only its tensor has: that, a row of the pack, a variable, an argument; to its memory:
+# what stands for it, a variable, an argument
+ALONE, ALONE_IN_MEMORY = 4, 3
+_T = TypeVar("_T")
 _CAT, _RESHAPE, _SLICE = OPS["cat"], OPS["reshape"], OPS["slice"]
 
 
@@ -34,6 +36,16 @@ def hidden_tensor() -> Tensor:
     tensor = object.__new__(Tensor)
     tensor._d, tensor._n, tensor._g = None, None, None
     return tensor
+
+
+def shared(
+    known: MutableMapping[tuple[int, ...], _T], key: tuple[int, ...], make: Callable[..., _T], *arguments: Any
+) -> _T:
+    """What another program has made for the same tensors, or what `make` gives for these `arguments`."""
+    found = known.get(key)
+    if found is None:
+        found = known[key] = make(*arguments)
+    return found
 
 
 def is_whole(tensor: Tensor, where: device) -> bool:
@@ -77,12 +89,8 @@ class PlacedPack:
 
     @staticmethod
     def of(members: Sequence[Tensor], equal: bool) -> PlacedPack:
-        """That of another program, if it has the same members."""
-        key = (equal, *map(id, members))
-        found = _known.get(key)
-        if found is None or any(t._d is not part for t, part in zip(found.members, found.parts, strict=True)):
-            found = _known[key] = PlacedPack(members, equal)
-        return found
+        """That of another program, if it has the same members, in the same memories."""
+        return shared(_known, (equal, *map(id, members), *[id(t._d) for t in members]), PlacedPack, members, equal)
 
     def settled(self, name: Callable[[Any], str]) -> str:
         """The expression that is true if all members lie in the pack."""
@@ -105,10 +113,8 @@ class PlacedPack:
         """Why the members cannot lie in the pack any more; "" if they can."""
         if any(t._d is not part for t, part in zip(self.members, self.parts, strict=True)):
             return "state was moved to another device, or other memory"
-        if self.equal and (apart := self._apart()):
-            known = {self.parts[k].values.tobytes() for k in (*apart, 0)}
-            if len(known) > 1 or (len(apart) < len(self.parts) and known != {self.tensor._d.values.tobytes()}):
-                return "numbers that were equal differ"
+        if self.equal and self._apart() and len({part.values.tobytes() for part in self.parts}) > 1:
+            return "numbers that were equal differ"
         return ""
 
     def gather(self, own: Callable[[Any], Any]) -> list[Tensor]:
@@ -152,11 +158,7 @@ class PlacedGradients:
     @staticmethod
     def of(tensors: Sequence[Tensor]) -> PlacedGradients:
         """That of another program, if it gives gradients of the same tensors: programs may take turns."""
-        key = tuple(map(id, tensors))
-        found = _gradients.get(key)
-        if found is None:
-            found = _gradients[key] = PlacedGradients(tensors)
-        return found
+        return shared(_gradients, tuple(map(id, tensors)), PlacedGradients, tensors)
 
     def _alone(self) -> bool:
         """Whether the latest ones are still there, or gone, and nobody else has any of them."""
@@ -166,7 +168,7 @@ class PlacedGradients:
             if getrefcount(g) > ALONE or g._d is not d or g._n is not None:
                 return False
             memory = d.memory
-            if getrefcount(d) > ALONE or getrefcount(memory) > ALONE_IN_MEMORY + 1 or memory.pack is not self._memory:
+            if getrefcount(d) > ALONE or getrefcount(memory) > ALONE_IN_MEMORY or memory.pack is not self._memory:
                 return False
         return bool(self._rows)
 

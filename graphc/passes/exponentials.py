@@ -41,6 +41,8 @@ def part_exponentials(graph: Graph) -> Graph:
 
 @final
 class _Exponentials:
+    """Writes sums of exponentials by parts."""
+
     def __init__(self, builder: Builder):
         self._builder = builder
 
