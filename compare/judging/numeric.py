@@ -261,14 +261,14 @@ def evaluate(
             continue
         if rounding is not None:
             operands = rounding.operands(node, operands)
-        value = _value(node, operands, checked and rounding is None)
+        value = value_of(node, operands, checked and rounding is None)
         if choices is not None and node.id in choices and node.op.nearest is not None:
             value = node.op.nearest(value, choices[node.id])
         values[node.id] = value if rounding is None else rounding.result(node, value, operands)
     return values
 
 
-def _value(node: Node, operands: list[np.ndarray], checked: bool) -> Any:
+def value_of(node: Node, operands: Sequence[np.ndarray], checked: bool) -> Any:
     """The result of the node; if not `checked`, nan where its kernel fails: on a matrix that is not finite, say."""
     try:
         return run_kernel(node.op, operands, node.params)

@@ -10,10 +10,13 @@ from typing import final
 import numpy as np
 
 from compare.judging.float64 import widen, widen_array
-from compare.judging.numeric import Rounding, evaluate
+from compare.judging.numeric import Rounding, evaluate, value_of
 from compare.judging.tolerance import RUNS, TOGETHER
-from graphc.ir import Graph
-from graphc.ops.dtypes import finfo, is_inexact
+from graphc.ir import Graph, Node
+from graphc.ir.structure import ITEM, ancestors
+from graphc.ops.dtypes import finfo, is_floating, is_inexact
+
+NEARER = 2.0**-10  # power that takes what float64 can hold to numbers between 0.4 and 2
 
 
 @final
@@ -95,6 +98,20 @@ class Yardstick:
             found[node.id] = largest
         return found
 
+    def out_of_range(self, id: int) -> bool:
+        """Whether a number that node `id` is made of leaves the range of float64: what is infinite, or zero, of finite
+        operands, and would not be if these were nearer to one, as the quotient by zero is."""
+        for one in sorted(ancestors(self._wide.nodes, [id])):
+            node = self._wide.nodes[one]
+            whole = not node.op.several and node.op is not ITEM and not node.op.structured
+            if not whole or not node.inputs or not is_floating(node.dtype):
+                continue
+            operands = [np.where(np.isfinite(a), a, 0) for a in (self.exact[i] for i in node.inputs)]
+            near = [np.copysign(np.abs(a) ** NEARER, a) if is_floating(a.dtype) else a for a in operands]
+            if _extremes(node, near) < _extremes(node, operands):
+                return True
+        return False
+
     def _noise_in(self, part: set[int]) -> dict[int, np.ndarray]:
         exact, total = self.exact, self._spreads.setdefault(id(part), {})
         for rounding in () if total else self._roundings():
@@ -125,6 +142,12 @@ class Yardstick:
         if exact is not None and exact.shape == eager.shape:
             return exact, self.noise_of(id)
         return stand_in(eager)
+
+
+def _extremes(node: Node, operands: Sequence[np.ndarray]) -> int:
+    """How many elements of the result of `node` are infinite, or zero."""
+    value = value_of(node, operands, checked=False)
+    return int(np.count_nonzero(np.isinf(value) | (value == 0)))
 
 
 def spread(value: np.ndarray, exact: np.ndarray, before: np.ndarray | np.bool) -> np.ndarray:

@@ -104,6 +104,30 @@ def test_nan_in_both_modes_is_not():
     assert judged(np.log(x), "log", x).verdict is Verdict.IDENTICAL
 
 
+@pytest.mark.parametrize(
+    ("f", "values", "leaves"),
+    [
+        (lambda x: x.exp() / x.exp(), [800.0, 1.0], True),
+        (lambda x: x.exp() / x.exp(), [-800.0, 1.0], True),
+        (lambda x: x.square().square().square().square(), [1e30], True),
+        (lambda x: x / x, [0.0, 1.0], False),
+        (lambda x: x.log() - x.log(), [0.0, 1.0], False),
+        (lambda x: x.relu() / x.relu(), [-1.0, 2.0], False),
+        (lambda x: (x - x) / (x - x), [3.0], False),
+        (lambda x: x - x, [float("inf")], False),
+    ],
+)
+def test_numbers_that_leave_the_range_of_float64_are_told_from_poles(f, values: list[float], leaves: bool):
+    x = torch.tensor(values)
+    graph = graphc.trace(f, x)
+    assert Yardstick(graph, [x.numpy()], 0).out_of_range(graph.outputs[0]) is leaves
+
+
+@pytest.mark.parametrize("size", [1000.0, -1000.0])
+def test_a_quotient_that_a_pass_takes_off_is_no_bug_where_its_parts_are_out_of_range(size: float):
+    assert compare.check(lambda x: x.exp() / x.exp(), torch.tensor([size, 1.0])).ok
+
+
 def test_an_infinity_of_the_other_sign_is_a_bug():
     x = np.array([0.0], np.float32)
     assert judged(np.array([np.inf], np.float32), "log", x).verdict is Verdict.BUG
