@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from eager.core.tensor import Tensor
-from eager.processes.collectives import all_gather, all_reduce, list_argument
+from eager.processes.collectives import all_gather, all_reduce, list_argument, one_dtype, shown
 from eager.processes.futures import Future
-from eager.processes.world import ReduceOp
+from eager.processes.world import ReduceOp, get_world_size
 
 __all__ = ["all_gather_coalesced", "all_reduce_coalesced"]
 
-LENGTHS = "all_gather_coalesced: expected {expected} lists of tensors, one for each input, got {got}"
+REFUSED = "ProcessGroupGloo::allgather_coalesced: {}"
 
 
 @final
@@ -43,9 +43,10 @@ class _Works:
 def all_reduce_coalesced(
     tensors: Tensor | list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Any:
-    """`all_reduce` of each of `tensors`."""
+    """`all_reduce` of each of `tensors`, which have one dtype; ValueError if not."""
     given = [tensors] if isinstance(tensors, Tensor) else tensors
     list_argument(given, "tensors")
+    one_dtype(*given)
     works = [all_reduce(tensor, op, group, async_op) for tensor in given]
     return _Works(works, given) if async_op else None
 
@@ -53,10 +54,27 @@ def all_reduce_coalesced(
 def all_gather_coalesced(
     output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
 ) -> Any:
-    """Tensor k of all processes in list k. RuntimeError for another number of lists."""
-    list_argument(input_tensor_list, "tensor_list")
-    if len(output_tensor_lists) != len(input_tensor_list):
-        raise RuntimeError(LENGTHS.format(expected=len(input_tensor_list), got=len(output_tensor_lists)))
-    pairs = zip(output_tensor_lists, input_tensor_list, strict=True)
-    works = [all_gather(outputs, tensor, group, async_op) for outputs, tensor in pairs]
+    """The tensors of process k in list k. RuntimeError for other numbers or shapes, ValueError for several dtypes."""
+    list_argument(input_tensor_list, "input_tensor_list")
+    one_dtype(*input_tensor_list)
+    if not isinstance(output_tensor_lists, list):
+        raise TypeError("Invalid function argument: output_tensor_lists should be a list")
+    for outputs in output_tensor_lists:
+        list_argument(outputs, "output_tensor_lists")
+        one_dtype(*outputs)
+    if len(output_tensor_lists) != get_world_size(group):
+        raise RuntimeError(REFUSED.format("output lists should be equal to world size"))
+    for outputs in output_tensor_lists:
+        if len(outputs) != len(input_tensor_list):
+            expected = f"(expected length {len(input_tensor_list)}, got {len(outputs)})"
+            raise RuntimeError(REFUSED.format(f"invalid output size: {expected}"))
+        for k, (made, given) in enumerate(zip(outputs, input_tensor_list, strict=True)):
+            if made.shape != given.shape:
+                expected = f"(expected length {shown(given.shape)}, got {shown(made.shape)})"
+                raise RuntimeError(REFUSED.format(f"invalid size of output tensor at index {k} {expected}"))
+    columns = zip(*output_tensor_lists, strict=True)
+    works = [
+        all_gather([*column], tensor, group, async_op)
+        for column, tensor in zip(columns, input_tensor_list, strict=True)
+    ]
     return _Works(works, output_tensor_lists) if async_op else None

@@ -203,7 +203,9 @@ class Guards:
             if in_place and array is not None and id(c.tensor) not in written:
                 fetch = _ReadInPlace(c, unsealed).fetch
             lines += c.lines(names, miss, id(c.tensor) in watched, array, fetch)
-        if self._numbers or self._lifted_kinds:
+        kinds = [f"type({names.of(s.get)}()) is not {names.of(s.kind)}" for s in self._numbers]
+        lines += [f" if {' or '.join(kinds)}: {miss}"] if kinds else []
+        if self._lifted_kinds:
             lines.append(f" if not {names.of(self._lifted_alike)}({tensors}): {miss}")
         for position, getter, value, _, quick in self._program.guarded.arguments:
             lines.append(f" t = {argument.format(position)}")
@@ -221,12 +223,9 @@ class Guards:
         return [_judged(g.getter, g.value) for g in self._program.guarded.state if id(g.layout) not in captured]
 
     def _lifted_alike(self, tensors: list[Tensor]) -> bool:
-        """Whether lifted places hold what they held, but for its value: numbers of a type, tensors of their own."""
+        """Whether lifted places hold what they held, but for its value: tensors of their own."""
         ids = {id(c.tensor) for c in self._captured}
         ids.update(map(id, tensors))
-        for source in self._numbers:
-            if type(source.get()) is not source.kind:
-                return False
         for get, shape, dtype, constant in self._lifted_kinds:
             value = get()
             if not isinstance(value, Tensor) or id(value) in ids:
@@ -245,7 +244,7 @@ class Guards:
                 found.append(f"`{name}` has another shape or dtype")
             elif (t._n is None) is not constant:
                 found.append(f"`{name}`.requires_grad changed to {constant}")
-        if not self._lifted_alike(tensors):
+        if any(type(s.get()) is not s.kind for s in self._numbers) or not self._lifted_alike(tensors):
             # the numbers that the rest is computed from may be missing
             return found or ["a value that is read anew at each call is of another kind"]
         found += [f"{what} changed from {v!r} to {g()!r}" for g, v, what, _ in self._program.guarded.state if g() != v]

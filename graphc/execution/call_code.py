@@ -322,8 +322,14 @@ class CallCode:
         for number, parent in self._plan.made.items():
             lines.append(f" owner[{tape.PARENTS + parent}] = r{program.result.made[number].result}._n")
         lines += [f" r{leaf.result}._g = r{leaf.grad}" for leaf in program.result.made if leaf.grad is not None]
-        if not program.effects.state and (written := _expression(program.result.structure)) is not None:
-            return [*lines, f"{last}{written}"]
+        written = _expressions([*(value for _, value in program.effects.state), program.result.structure])
+        if written is not None:
+            *values, result = written
+            changes = [self.names.of(change) for change, _ in program.effects.state]
+            # all values first: one may be what another place has held so far
+            lines += [f" s{k} = {value}" for k, value in enumerate(values)]
+            lines += [f" {change}.carry_out(s{k}, {given})" for k, change in enumerate(changes)]
+            return [*lines, f"{last}{result}"]
         leaves = ", ".join(f"r{k}" for k in range(len(program.result.leaves)))
         return [*lines, f"{last}assembled({self.names.of(program)}, [{leaves}], {given})"]
 
@@ -345,8 +351,8 @@ def _flags(program: Program, flag: bool) -> list[LeafFlag]:
     return [e.target for e in program.effects.tensors if isinstance(e.target, LeafFlag) and e.target.flag is flag]
 
 
-def _expression(structure: Any) -> str | None:
-    """The expression of a nest of plain tuples, lists and dicts, each in one place; None for any other."""
+def _expressions(structures: Sequence[Any]) -> list[str] | None:
+    """The expressions of nests of plain tuples, lists and dicts, each in one place; None for any other."""
     seen: set[int] = set()
 
     def written(tree: Any, depth: int) -> str:
@@ -367,6 +373,6 @@ def _expression(structure: Any) -> str | None:
         return f"({inside})" if kind is tuple else f"[{inside}]"
 
     try:
-        return written(structure, 0)
+        return [written(structure, 0) for structure in structures]
     except LookupError:
         return None

@@ -253,11 +253,22 @@ BEYOND_GLOO = {"beyond gloo"}
 
 
 def _several(torch: Any, dist: Any, rank: int, size: int) -> Any:
-    xs = [torch.from_numpy(_values(rank)), torch.full((2,), float(rank))]
+    xs = [torch.from_numpy(_values(rank)), torch.full((2,), rank)]
     dist.all_reduce_coalesced(xs, async_op=True).wait()
-    gathered = [[torch.empty(2) for _ in range(size)], [torch.empty(3, dtype=torch.int64) for _ in range(size)]]
-    dist.all_gather_coalesced(gathered, [torch.full((2,), float(rank)), torch.from_numpy(_values(rank))])
-    return [x.numpy() for x in xs], [[x.numpy() for x in own] for own in gathered]
+    gathered = [[torch.empty(n, dtype=torch.int64) for n in (2, 3)] for _ in range(size)]
+    dist.all_gather_coalesced(gathered, [torch.full((2,), rank), torch.from_numpy(_values(rank))])
+    refused = []
+    for mistaken in (
+        lambda: dist.all_reduce_coalesced([xs[0], xs[1].float()]),
+        lambda: dist.all_gather_coalesced(gathered[1:], xs),
+        lambda: dist.all_gather_coalesced([own[1:] for own in gathered], xs),
+        lambda: dist.all_gather_coalesced(gathered, [xs[0], xs[0]]),
+    ):
+        try:
+            mistaken()
+        except (RuntimeError, ValueError) as error:
+            refused.append(f"{type(error).__name__}: {error}")
+    return [x.numpy() for x in xs], [[x.numpy() for x in own] for own in gathered], refused
 
 
 def _questions(torch: Any, dist: Any, rank: int, size: int) -> Any:
@@ -271,8 +282,13 @@ CASES: dict[str, Case] = {
     "several": Case(
         _several,
         lambda rank, size: (
-            [_all(size).sum(0), np.full(2, size * (size - 1) / 2, np.float32)],
-            [[np.full(2, k, np.float32) for k in range(size)], list(_all(size))],
+            [_all(size).sum(0), np.full(2, size * (size - 1) // 2)],
+            [[np.full(2, k), _all(size)[k]] for k in range(size)],
+            ["ValueError: Invalid usage of tensors with different dtypesFound torch.int64 and  torch.float32",
+             "RuntimeError: ProcessGroupGloo::allgather_coalesced: output lists should be equal to world size",
+             "RuntimeError: ProcessGroupGloo::allgather_coalesced: invalid output size: (expected length 2, got 1)",
+             "RuntimeError: ProcessGroupGloo::allgather_coalesced: invalid size of output tensor at index 0 "
+             "(expected length (3), got (2))"],
         ),
     ),
     "questions": Case(
