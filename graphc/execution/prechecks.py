@@ -18,6 +18,7 @@ from graphc.capture.generated import Names, indented
 from graphc.ir import INPUT, Graph, Node
 from graphc.ir.graph import Range
 from graphc.ops.interpret import run_kernel
+from graphc.ops.spec import Trait
 
 MOST_ELEMENTS = 1 << 16  # in all arrays that one check takes: about 0.1 ms
 MOST_NODES = 16
@@ -32,7 +33,9 @@ class Question(NamedTuple):
     @property
     def reads(self) -> set[int]:
         """The ids of the nodes whose values it is about."""
-        return set(self.node.inputs) if self.ranges is None else {r.id for r in self.ranges}
+        if self.ranges is not None:
+            return {r.id for r in self.ranges}
+        return {self.node.inputs[k] for k in _asked_of(self.node)}
 
 
 class Prechecks(NamedTuple):
@@ -85,7 +88,8 @@ class Prechecks(NamedTuple):
             elif step.ranges is None:
                 check = step.node.check
                 assert check is not None
-                operands = ", ".join(value(i) for i in step.node.inputs)
+                about = _asked_of(step.node)
+                operands = ", ".join(value(i) if k in about else "None" for k, i in enumerate(step.node.inputs))
                 ok, params = names.of(check.ok), names.of(dict(step.node.params))
                 found.append(f" if not {ok}({names.of(np)}, {operands}, **{params}): {miss}")
             else:
@@ -118,7 +122,9 @@ def prechecks(graph: Graph, given: Collection[int]) -> Prechecks:
     asked: set[Range] = set()
     for node in graph.nodes.values():
         question = _question(graph, node)
-        if question is not None and effort.keys() >= question.reads:
+        if question is not None and _always_holds(graph, question):
+            questions[node.id] = Question(node, ())
+        elif question is not None and effort.keys() >= question.reads:
             new = question.ranges and tuple(r for r in question.ranges if not _implied(graph, r, asked))
             asked.update(new or ())
             questions[node.id] = Question(node, new)
@@ -148,6 +154,26 @@ def _question(graph: Graph, node: Node) -> Question | None:
         return Question(node, tuple(r for r in ranges if 0 not in graph.nodes[r.id].shape))
     exact = node.check is not None and all(_integral(graph.nodes[i]) for i in node.inputs)
     return Question(node, None) if exact else None
+
+
+def _asked_of(node: Node) -> Collection[int]:
+    """The numbers of the operands that the check of `node` is about."""
+    about = None if node.check is None else node.check.about
+    return range(len(node.inputs)) if about is None else about
+
+
+def _always_holds(graph: Graph, question: Question) -> bool:
+    """Whether a check is about constants, as of a divisor, and holds."""
+    node, check = question.node, question.node.check
+    operands = [graph.nodes[i] if k in _asked_of(node) else None for k, i in enumerate(node.inputs)]
+    if check is None or question.ranges is not None or not all(map(_is_known, operands)):
+        return False
+    values = [None if x is None else run_kernel(x.op, [], x.params) for x in operands]
+    return bool(check.ok(np, *values, **node.params))
+
+
+def _is_known(operand: Node | None) -> bool:
+    return operand is None or (bool(operand.op.traits & Trait.LITERAL) and not operand.inputs)
 
 
 def _implied(graph: Graph, wanted: Range, asked: set[Range]) -> bool:

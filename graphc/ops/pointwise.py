@@ -111,7 +111,7 @@ def _nonzero_divisor(xp, x, y):
     return is_inexact(y.dtype) or xp.all(y != 0)
 
 
-ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError", whole_only=True)
+ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError", whole_only=True, about=(1,))
 
 floor_divide = op("floor_divide", "input other", doc="input / other, rounded down.",
                   impl="floor_divide", numpy=blocks.floor_divide, rule=pointwise_no_bool, check=ZERO_DIVISION,

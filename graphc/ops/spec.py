@@ -329,6 +329,7 @@ class Check(NamedTuple):
     whole_only  whether the test holds for all results but integers and bools
     detail  f(*arrays, **params): what is wrong where, for the message, where the arrays are at hand
     place   the same, for a message with "{place}" in it
+    about   the numbers of the operands that the test depends on, None for all; it may be given None for the others
     """
 
     ok: Callable[..., Any]
@@ -338,6 +339,7 @@ class Check(NamedTuple):
     whole_only: bool = False
     detail: Callable[..., str] | None = None
     place: Callable[..., str] | None = None
+    about: Collection[int] | None = None
 
     def failure(
         self, params: Mapping[str, Any], where: str | None = None, arrays: Sequence[np.ndarray] | None = None
