@@ -185,7 +185,7 @@ def test_redistribute_and_the_way_back():
 
 
 def test_how_a_traced_value_lies_is_refused_with_the_line_and_the_remedy():
-    x = on(X.detach(), Shard(0), Replicate())
+    x = on(X, Shard(0), Replicate())
     for f in (lambda x: (x * 2).to_local(), lambda x: x.placements):
         with pytest.raises(CaptureError, match=r"on_devices.py:\d+: how a traced value lies .*Remedy: full_tensor"):
             graphc.compile(f)(x)
@@ -235,17 +235,17 @@ def test_writes_keep_the_placements():
          "operators!"),
         (lambda: on(X, Shard(2), Replicate()), ValueError, "Shard(dim=2) of a tensor with 2 dims"),
         (lambda: on(X, Shard(0)), ValueError, "`placements` must have the same length as `device_mesh.ndim`!"),
-        (lambda: on(X.requires_grad_() * 2, Shard(0), Replicate()), RuntimeError, "but found non-leaf tensor!"),
-        (lambda: distribute_tensor(on(X.detach(), Shard(0), Replicate()), SQUARE), ValueError,
+        (lambda: on(X.clone().requires_grad_() * 2, Shard(0), Replicate()), RuntimeError, "but found non-leaf tensor!"),
+        (lambda: distribute_tensor(on(X, Shard(0), Replicate()), SQUARE), ValueError,
          "do you want to call `redistribute` instead?"),
-        (lambda: on(X.detach()).redistribute(placements=[Partial(), Shard(0)]), RuntimeError,
+        (lambda: on(X).redistribute(placements=[Partial(), Shard(0)]), RuntimeError,
          "redistributing to Partial is for internal use only!"),
-        (lambda: on(X.detach()).redistribute(), RuntimeError, "placements is needed for redistribute!"),
-        (lambda: distribute_tensor(X.detach(), init_device_mesh("cpu", (64,))), RuntimeError, "needs 64 devices"),
-        (lambda: on(X.detach()) + distribute_tensor(X.detach(), init_device_mesh("cpu", (8,))), RuntimeError,
+        (lambda: on(X).redistribute(), RuntimeError, "placements is needed for redistribute!"),
+        (lambda: distribute_tensor(X, init_device_mesh("cpu", (64,))), RuntimeError, "needs 64 devices"),
+        (lambda: on(X) + distribute_tensor(X, init_device_mesh("cpu", (8,))), RuntimeError,
          "on different meshes"),
-        (lambda: on(X.detach()).numpy(), TypeError, "can't convert a DTensor to numpy"),
-        (lambda: distribute_tensor(X.detach(), DeviceMesh("cpu", [1, 0])), NotImplementedError, "ranks 0, 1, ..."),
+        (lambda: on(X).numpy(), TypeError, "can't convert a DTensor to numpy"),
+        (lambda: distribute_tensor(X, DeviceMesh("cpu", [1, 0])), NotImplementedError, "ranks 0, 1, ..."),
     ],
 )  # fmt: skip
 def test_errors_are_those_of_pytorch(wrong: Any, error: type[Exception], message: str):
@@ -255,11 +255,11 @@ def test_errors_are_those_of_pytorch(wrong: Any, error: type[Exception], message
 
 
 def test_numbers_mix_and_plain_tensors_may():
-    x = on(X.detach(), Shard(0), Replicate())
+    x = on(X, Shard(0), Replicate())
     assert values(x * torch.tensor(2.0)) == values(x + x)
     assert values(torch.arange(4, device=x.device)) == [0, 1, 2, 3]  # made on the mesh
     with implicit_replication():
-        assert values(x + X.detach()) == values(x * 2)
+        assert values(x + X) == values(x * 2)
 
 
 def test_parameters_are_gathered_in_the_dtype_of_the_policy():
@@ -311,7 +311,7 @@ def test_random_numbers_are_those_of_one_device():
 
 def test_checkpoints_are_laid_anew(tmp_path: Any):
     x, y = (
-        on(X.detach(), Shard(0), Replicate()),
+        on(X, Shard(0), Replicate()),
         creation.zeros(8, 4, device_mesh=SQUARE, placements=[Shard(1), Shard(0)]),
     )
     checkpoint.save({"x": x}, checkpoint_id=str(tmp_path / "x"))
@@ -378,5 +378,5 @@ def of_the_first(x: Any) -> Any:
 
 
 def test_a_loss_of_one_device_is_found():
-    report = compare.check(of_the_first, on(X.detach(), Shard(0), Replicate()), modes=["eager", "on the mesh"])
+    report = compare.check(of_the_first, on(X, Shard(0), Replicate()), modes=["eager", "on the mesh"])
     assert not report.ok and "result: bug" in str(report), str(report)
