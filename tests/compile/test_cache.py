@@ -294,6 +294,12 @@ def test_a_description_that_names_anything_else_is_refused():
             programs.check_parts(pickle.dumps(value), ProgramFileError.of("f"))
 
 
+@pytest.mark.parametrize("kept", [b"r\xff\xff\xff\x7f", b"p2147483647\n"])
+def test_a_part_is_not_kept_where_memory_ends(kept: bytes):
+    with pytest.raises(ProgramFileError, match="keeps a part at place 2,147,483,647"):
+        programs.check_parts(b"N" + kept + b".", ProgramFileError.of("f"))
+
+
 def test_a_full_disk_is_no_error_and_leaves_nothing(kept: Path, monkeypatch: pytest.MonkeyPatch):
     def full(path: Path, data: bytes) -> int:
         with open(path, "wb") as file:
