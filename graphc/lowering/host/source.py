@@ -18,8 +18,8 @@ import numpy as np
 from graphc.ir.graph import Graph, Node
 from graphc.ir.structure import bodies, every_node
 from graphc.ir.text import names_of
+from graphc.lowering.host.buffer_planning import MOST_KEPT, Plan, last_uses
 from graphc.lowering.host.forms import Form, form_of
-from graphc.lowering.host.memory import MOST_KEPT, Plan, last_uses
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import is_half
 from graphc.ops.interpret import run_kernel, widens
