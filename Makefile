@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_FLAGS ?= -n 2 --dist worksteal
 
-# pytest rewrites and compiles every module of the packages: 6 seconds at each start, of each worker, unless it is kept
+# pytest rewrites and compiles every test: 5 seconds at each start, of each worker, unless it is kept
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: test test-deep test-elsewhere test-gpu test-package lint format bench scale demo picture docs shell clean
@@ -75,9 +75,12 @@ shell: $(VENV)/.dev
 clean:
 	rm -rf $(VENV) report build dist *.egg-info .pytest_cache .ruff_cache .benchmarks .hypothesis
 
-# A stamp for each set of extras: pip runs again only when pyproject.toml has changed.
+# A stamp for each set of extras: pip runs again only when pyproject.toml has changed. It would compile all modules of
+# all packages, which takes longer than to install them; most are never imported, the others are compiled then. What it
+# leaves beside the packages makes pytest rewrite these, too, as if they were tests.
 $(VENV)/.%: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[$*]'
+	@rm -rf graphc.egg-info
 	$(BIN)/python -m compileall -q graphc eager compare
 	@touch $@

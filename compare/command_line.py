@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from compare.cases.arguments import ArgumentsError
+from compare.cases.binding import ArgumentsError
 from compare.checking.findings import DisagreementError
 from compare.commands.exit_codes import UNKNOWN, exit_code
 from graphc.errors import MissingExtraError

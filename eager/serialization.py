@@ -25,7 +25,7 @@ import numpy as np
 
 from eager.checkpoints import npz_files, pt_files, trusted, writing
 from eager.checkpoints.description import DAMAGED, LIMITS, Reader, Writer
-from eager.checkpoints.memory import NOT_BOOL
+from eager.checkpoints.mapped_arrays import NOT_BOOL
 from eager.checkpoints.safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from eager.checkpoints.safetensors_files import header, mapped, read
 from eager.core.devices import CPU, KNOWN, check_device, device

@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 
 from eager.core import dtypes, state, tape
+from eager.core.device_memory import Memory
 from eager.core.interpreter import current_interpreter
-from eager.core.memory import Memory
 from eager.core.meta import is_meta
 from eager.core.parameter import Parameter
 from eager.core.placed import is_elsewhere, is_placed

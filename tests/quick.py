@@ -13,6 +13,7 @@ from typing import Any, final
 
 import jax
 import numpy as np
+from jax._src import compiler
 from jax._src.interpreters import mlir
 
 from graphc.errors import NO_HALF
@@ -36,9 +37,30 @@ def shared(make: Callable[[], Any], programs: int = 100) -> Callable[[], Any]:
     return given
 
 
-# Programs are lowered in one MLIR context after the other: to make one, with all dialects, is half of lowering.
-if hasattr(mlir, "make_ir_context") and not os.environ.get("GRAPHC_TEST_XLA"):
-    mlir.make_ir_context = shared(mlir.make_ir_context)
+def compiled_once(compile: Callable[..., Any], programs: int = 500) -> Callable[..., Any]:
+    """`compile` of JAX, which has the latest `programs` at hand: two in five have been compiled before."""
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def compiled(backend: Any, module: Any, devices: Any, options: Any, callbacks: Any) -> Any:
+        if callbacks:  # which the text does not tell apart
+            return compile(backend, module, devices, options, callbacks)
+        text = module.operation.get_asm(enable_debug_info=False)
+        key = text, options.SerializeAsString(), backend, tuple(devices)
+        program = known.pop(key, None) or compile(backend, module, devices, options, callbacks)
+        known[key] = program
+        if len(known) > programs:
+            del known[next(iter(known))]
+        return program
+
+    return compiled
+
+
+if not os.environ.get("GRAPHC_TEST_XLA"):
+    # To make an MLIR context, with all dialects, is half of lowering: programs are lowered in one after the other.
+    if hasattr(mlir, "make_ir_context"):
+        mlir.make_ir_context = shared(mlir.make_ir_context)
+    if hasattr(compiler, "backend_compile_and_load"):
+        compiler.backend_compile_and_load = compiled_once(compiler.backend_compile_and_load)
 
 
 def lacks_half(error: BaseException) -> bool:

@@ -350,7 +350,6 @@ def _shared_with_comprehensions(table: symtable.SymbolTable) -> Iterator[str]:
     yield from (f"{table.get_name()}: {name}" for name in shared)
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="symtable shows no comprehensions from Python 3.12 on")
 def test_every_module_can_be_imported():
     for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
         place = path.relative_to(ROOT).with_suffix("")
@@ -358,6 +357,8 @@ def test_every_module_can_be_imported():
             importlib.import_module(".".join(place.parts).removesuffix(".__init__"))
 
 
+@pytest.mark.deep
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="symtable shows no comprehensions from Python 3.12 on")
 def test_comprehensions_do_not_hide_what_a_function_uses():
     """CPython 3.12.3 takes the one for the other."""
     wrong = [

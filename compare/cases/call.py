@@ -25,7 +25,7 @@ from eager.rng.generator import is_left
 from eager.rng.sampling import default_generator
 from graphc import forking
 from graphc.capture import Argument, Captured, Draw, GradOf, History, MemoryOf, Program, Source, capture
-from graphc.capture.state.arguments import Containers
+from graphc.capture.state.argument_containers import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.places import Place
 from graphc.capture.storage.inputs import whole_memory

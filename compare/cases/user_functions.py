@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple, final
 
-from compare.judging.opinions import passes
+from compare.judging.gradient_oracles import passes
 from graphc.capture import Program
 from graphc.ir import Graph
 from graphc.ir.structure import ancestors

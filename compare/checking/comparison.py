@@ -12,7 +12,7 @@ from compare.cases.case import Case
 from compare.cases.outcome import Outcome, largest_difference, opaque_in, same_structure
 from compare.cases.sharing import differences
 from compare.checking.findings import Finding
-from compare.checking.opinions import opinions_of
+from compare.checking.judged_gradients import opinions_of
 from compare.judging.alternatives import REORDERED
 from compare.judging.tolerance import (
     IN_RANGE,

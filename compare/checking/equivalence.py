@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from compare.cases.arguments import bind
+from compare.cases.binding import bind
 from compare.cases.case import Case
 from compare.cases.meshes import found as found_on_mesh
 from compare.cases.meshes import lifted

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from compare.declared.operations import samples_of
-from compare.fuzzing import memory
+from compare.fuzzing import input_memory
 from compare.fuzzing.design import chain_of, vocabulary
 from compare.fuzzing.forms import FORMS
 from compare.fuzzing.program import Input, Program, Statement, literal, names
@@ -67,7 +67,9 @@ class Draft:
         that is as `wanted`.
         """
         grad = is_inexact(array.dtype) and self.rng.random() < GRAD
-        made = self._shared(array, wanted) or Input("", array, False, memory.layout(self._memory, array.shape, repeats))
+        made = self._shared(array, wanted) or Input(
+            "", array, False, input_memory.layout(self._memory, array.shape, repeats)
+        )
         if made.layout is not None:
             made = made._replace(array=np.array(made.layout.placed(array)))  # where elements repeat, other ones
         made = made._replace(name=f"x{len(self.inputs)}", requires_grad=grad)
@@ -80,10 +82,10 @@ class Draft:
     def _shared(self, array: np.ndarray, wanted: Callable[[Tensor], bool]) -> Input | None:
         """An argument like `array` in the memory of another; None most of the time."""
         plain = [i for i in self.inputs if i.array.dtype == array.dtype and i.layout is None and not i.view]
-        if not plain or self._memory.random() >= memory.SHARED:
+        if not plain or self._memory.random() >= input_memory.SHARED:
             return None
         other = plain[self._memory.integers(len(plain))]
-        text = memory.view(self._memory, other.name, other.array.size, array.shape)
+        text = input_memory.view(self._memory, other.name, other.array.size, array.shape)
         if not text:
             return None
         shown = Input("", array, False, view=text).tensor(self._scope)
@@ -93,7 +95,7 @@ class Draft:
         """A new argument that is what `spec` asks for."""
         array = np.asarray(Sample(spec).arrays(self.rng, interval, self.dtype)[0])
         if isinstance(spec, Floats) and interval == USUAL:
-            array = memory.special(self._memory, array)
+            array = input_memory.special(self._memory, array)
         repeats = not isinstance(spec, (Definite, Regular))  # equal rows make a matrix singular
         return self.input(array, lambda t: fits(t, spec, interval, self.dtype), repeats)
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from compare.judging.float64 import widen, widen_array
+from compare.judging.gradient_oracles import Differentiation
 from compare.judging.numeric import evaluate
-from compare.judging.opinions import Differentiation
 from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge, judge_in_float64
 from compare.judging.yardstick import Yardstick
 from eager import autograd

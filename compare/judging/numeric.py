@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Container, Mapping, Sequence
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -13,6 +14,7 @@ from compare.judging.tolerance import divides_by_rounding, operand_terms, operan
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
 from graphc.ops import Trait
+from graphc.ops.control import StandIn
 from graphc.ops.dtypes import finfo, is_floating, is_inexact, real_of
 from graphc.ops.interpret import run_kernel
 
@@ -279,20 +281,16 @@ def value_of(node: Node, operands: Sequence[np.ndarray], checked: bool) -> Any:
         return tuple(nothing) if node.op.several else nothing[0]
 
 
-class _Shaken:
-    """A graph that a node runs, with simulated errors."""
-
-    def __init__(self, graph: Graph, rounding: Rounding):
-        self._graph, self._rounding = graph, rounding
-        self.output_avals = graph.output_avals
-
-    def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        return tuple(outputs_of(self._graph, evaluate(self._graph, arrays, rounding=self._rounding, checked=False)))
+def _shaken(graph: Graph, rounding: Rounding, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The results of a graph that a node runs, with simulated errors."""
+    return tuple(outputs_of(graph, evaluate(graph, arrays, rounding=rounding, checked=False)))
 
 
 def _inside(node: Node, rounding: Rounding) -> dict[str, Any]:
     """The parameters of `node`, with simulated errors in the graphs that it runs."""
-    shaken = {id(body): _Shaken(body, rounding.inside(node, k)) for k, body in enumerate(bodies(node))}
+    shaken = {
+        id(body): StandIn(body, partial(_shaken, body, rounding.inside(node, k))) for k, body in enumerate(bodies(node))
+    }
 
     def replaced(value: Any) -> Any:
         return tuple(map(replaced, value)) if isinstance(value, tuple) else shaken.get(id(value), value)

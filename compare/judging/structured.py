@@ -7,7 +7,6 @@ written one after the other (`unrolled`); for a gradient rule of the user's, bes
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from graphc.ir import Builder, Graph, Node, Ref
 from graphc.ir.structure import CUSTOM, SCAN, WHILE, with_bodies
 from graphc.lowering import lower
 from graphc.ops.aval import Aval, aval_of
+from graphc.ops.control import StandIn
 from graphc.ops.dtypes import is_inexact
 
 STEPS = 200  # of a loop that are looked at: more than a loop keeps apart for its gradient
@@ -145,16 +145,11 @@ def _near_the_end(node: Node, operands: Sequence[np.ndarray]) -> Sequence[np.nda
     carries: list[tuple[np.ndarray, ...]] = []
     body = node.params["body"]
 
-    class Watched:
-        def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-            carries.append(tuple(np.array(a) for a in arrays[consts:]))
-            del carries[:-STEPS]
-            return tuple(outputs_of(body, evaluate(body, arrays, checked=False)))
+    def watched(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        carries.append(tuple(np.array(a) for a in arrays[consts:]))
+        del carries[:-STEPS]
+        return tuple(outputs_of(body, evaluate(body, arrays, checked=False)))
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(body, name)
-
-    watching: Any = Watched()
-    evaluate_node = with_bodies(node, lambda b: watching if b is body else b)
+    evaluate_node = with_bodies(node, lambda b: StandIn(b, watched) if b is body else b)
     evaluate(alone(evaluate_node, operands), operands, checked=False)
     return [*operands[:consts], *carries[0]] if carries else operands

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from compare.judging.numeric import outputs_of
 from graphc.ir import Graph, Node
 from graphc.ir.structure import ITEM, SCAN, WHILE, bodies, every_node, with_bodies
+from graphc.ops.control import StandIn
 from graphc.ops.interpret import run_kernel
 
 # Work is in numbers that are computed: about a nanosecond each.
@@ -82,21 +84,12 @@ class _Meter:
         for node in graph.operations():
             operands = [values[i] for i in node.inputs]
             if node.op.structured:
-                watched = with_bodies(node, lambda body: _Metered(body, self))  # type: ignore[arg-type]
+                watched = with_bodies(node, lambda body: StandIn(body, partial(self._results, body)))
                 values[node.id] = run_kernel(node.op, operands, watched.params)
             else:
                 self.add(self._node(node, graph))
                 values[node.id] = run_kernel(node.op, operands, node.params)
         return values
 
-
-@final
-class _Metered:
-    """A graph that control flow runs, with its work added up: it stands in for the body."""
-
-    def __init__(self, graph: Graph, meter: _Meter):
-        self._graph, self._meter = graph, meter
-        self.output_avals = graph.output_avals
-
-    def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        return tuple(outputs_of(self._graph, self._meter.run(self._graph, arrays)))
+    def _results(self, graph: Graph, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        return tuple(outputs_of(graph, self.run(graph, arrays)))

@@ -8,6 +8,7 @@ from typing import Any
 
 from compare.fuzzing.program import Program, names
 from compare.minimizing.statements import Rename, cut, statement
+from graphc.capture.suggesting import Replacing
 
 _DEPTHS = (0, 1, 2, 4)  # of what a statement is computed from
 
@@ -57,7 +58,7 @@ def simpler_expressions(program: Program) -> Iterator[Program]:
             for choice in _choices(node):
                 tree = ast.parse(s.text)
                 old = list(ast.walk(tree))[at]
-                new = ast.unparse(ast.fix_missing_locations(_Swap(old, choice).visit(tree)))
+                new = ast.unparse(ast.fix_missing_locations(Replacing(old, choice).visit(tree)))
                 yield _without_copies(program, k, new)
 
 
@@ -80,16 +81,6 @@ def _is_module(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in names()
-
-
-class _Swap(ast.NodeTransformer):
-    """Another expression in place of one."""
-
-    def __init__(self, old: ast.AST, new: ast.expr):
-        self._old, self._new = old, new
-
-    def visit(self, node: ast.AST) -> Any:
-        return self._new if node is self._old else self.generic_visit(node)
 
 
 def _without_copies(program: Program, k: int, text: str) -> Program:

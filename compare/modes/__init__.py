@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 from compare.modes.calls import Compiled, Eager, Microbatched
+from compare.modes.gradient_oracles import FiniteDifferences, JaxGrad
 from compare.modes.graphs import GraphMode, OpByOp
-from compare.modes.opinions import FiniteDifferences, JaxGrad
 from compare.modes.protocol import Mode
 from compare.modes.pytorch import PyTorch
 from compare.modes.ranks import Ranks

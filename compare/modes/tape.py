@@ -10,7 +10,7 @@ from compare.cases.case import Case
 from compare.cases.outcome import Outcome
 from compare.locating.culprit import Culprit
 from compare.locating.surroundings import STATE, Repeated, in_surroundings
-from compare.modes.opinions import FiniteDifferences
+from compare.modes.gradient_oracles import FiniteDifferences
 from graphc.ops.dtypes import is_inexact
 
 TAPE = "eager's tape"

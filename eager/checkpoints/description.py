@@ -16,7 +16,7 @@ from typing import Any, final
 
 import numpy as np
 
-from eager.checkpoints.memory import address, check_bools, memory_of, over
+from eager.checkpoints.mapped_arrays import address, check_bools, memory_of, over
 from eager.core import dtypes
 from eager.core.devices import device
 from eager.core.parameter import Parameter

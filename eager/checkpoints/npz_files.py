@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from eager.checkpoints.description import DTYPES
-from eager.checkpoints.memory import check_bools
+from eager.checkpoints.mapped_arrays import check_bools
 from eager.core.tensor import Tensor
 from graphc.files import zipped
 from graphc.files.contents import Refuse, printable

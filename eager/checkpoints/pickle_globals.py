@@ -15,7 +15,7 @@ import numpy as np
 
 from eager.checkpoints import safe_globals
 from eager.checkpoints.description import DTYPES
-from eager.checkpoints.memory import check_bools, over
+from eager.checkpoints.mapped_arrays import check_bools, over
 from eager.core import dtypes
 from eager.core.devices import device
 from eager.core.layouts import LAYOUTS

@@ -16,7 +16,7 @@ from typing import Any, final
 import numpy as np
 
 from eager.checkpoints.description import DTYPES
-from eager.checkpoints.memory import address, memory_of
+from eager.checkpoints.mapped_arrays import address, memory_of
 from eager.checkpoints.objects import Call, Global, call_of
 from eager.checkpoints.pickle_globals import STORAGES
 from eager.checkpoints.pt_files import MAGIC, PICKLE_SIZE, PROTOCOL, VALUES

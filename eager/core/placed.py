@@ -16,8 +16,8 @@ from typing import Any, NoReturn, final
 import numpy as np
 
 from eager.core import state
+from eager.core.device_memory import Memory
 from eager.core.devices import CPU, META, check_device, device, device_of_mesh
-from eager.core.memory import Memory
 from eager.core.meta import MIXED, Meta, NoDataError, is_of_caller
 from eager.core.runtime import Dims, runtime
 from eager.core.sparse import is_sparse

@@ -18,7 +18,7 @@ from eager.core.tensor import Tensor
 from eager.engine.backward import seeds
 from eager.engine.inplace import has_history
 from eager.engine.language import E
-from eager.func.arguments import Function, check_outputs, entered, numbers_of, refuse_complex, result_and_aux
+from eager.func.argnums import Function, check_outputs, entered, numbers_of, refuse_complex, result_and_aux
 from eager.func.levels import Level, left, level, or_zeros, pull, zeros_like
 from eager.func.mapping import vmap
 from eager.functional.casts import numel

@@ -19,7 +19,7 @@ from eager.functional.arguments import shape_of
 from eager.functional.outputs import with_out
 from eager.functional.shapes import tril, triu
 from eager.functional.static import required, valueless
-from eager.linalg.arguments import (
+from eager.linalg.matrix_arguments import (
     aligned,
     check_floating,
     check_matrix,

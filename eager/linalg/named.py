@@ -18,13 +18,13 @@ from eager.functional.arguments import shape_of
 from eager.functional.norms import vector_norm
 from eager.functional.outputs import store, with_out
 from eager.linalg import factors, norms, products, solving, spectra
-from eager.linalg.arguments import (
+from eager.linalg.factors import cholesky_factor
+from eager.linalg.matrix_arguments import (
     aligned,
     check_floating,
     check_square,
     result,
 )
-from eager.linalg.factors import cholesky_factor
 from eager.linalg.solving import triangular
 from graphc.ops.linalg import swap_last
 from graphc.ops.matrices import adjoint

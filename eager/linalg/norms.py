@@ -14,7 +14,7 @@ from eager.functional.gathering import numel
 from eager.functional.outputs import with_out
 from eager.functional.parsing import no_overload
 from eager.functional.shapes import movedim
-from eager.linalg.arguments import check_matrix
+from eager.linalg.matrix_arguments import check_matrix
 from eager.linalg.solving import inv_ex
 from eager.linalg.spectra import singular_values
 from graphc.ops.dtypes import real_of

@@ -17,7 +17,7 @@ from eager.functional import linear, shapes
 from eager.functional.arguments import axes_of, shape_of
 from eager.functional.distances import cross_along
 from eager.functional.outputs import with_out
-from eager.linalg.arguments import check_floating, check_square, independent
+from eager.linalg.matrix_arguments import check_floating, check_square, independent
 from eager.linalg.solving import inverse_of
 from graphc.ops.dtypes import BOOL, INT64, is_half, is_inexact
 from graphc.ops.rules import c_name, torch_name

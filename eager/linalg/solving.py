@@ -18,7 +18,7 @@ from eager.functional.arguments import shape_of
 from eager.functional.gathering import numel
 from eager.functional.outputs import with_out
 from eager.functional.shapes import movedim
-from eager.linalg.arguments import (
+from eager.linalg.matrix_arguments import (
     aligned,
     check_floating,
     check_matrix,

@@ -13,7 +13,7 @@ from eager.core.tensor import Tensor
 from eager.engine.language import E
 from eager.functional.arguments import shape_of
 from eager.functional.outputs import with_out
-from eager.linalg.arguments import (
+from eager.linalg.matrix_arguments import (
     check_floating,
     check_matrix,
     check_square,

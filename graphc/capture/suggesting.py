@@ -65,12 +65,14 @@ class _Place:
         """The statement with `new` in place of an expression in it; of a compound one, the first line."""
         parsed = ast.parse(new, mode="eval").body
         copied = copy.deepcopy(self.around[0] if self.around else self.expression, {id(old): old})
-        copied = _Replacing(old, parsed).visit(copied)
+        copied = Replacing(old, parsed).visit(copied)
         return ast.unparse(copied).partition("\n")[0]
 
 
 @final
-class _Replacing(ast.NodeTransformer):
+class Replacing(ast.NodeTransformer):
+    """Another expression in place of one."""
+
     def __init__(self, old: ast.AST, new: ast.expr):
         self._old, self._new = old, new
 

@@ -23,7 +23,7 @@ from graphc.capture.number import Number
 from graphc.capture.program import Checks, Effects, Guarded, MadeLeaf, Program, Recorded, Result
 from graphc.capture.sources import Computed, Drawn, History, ViewOf
 from graphc.capture.state.append_only import done_once
-from graphc.capture.state.arguments import Containers
+from graphc.capture.state.argument_containers import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.state.lifted_numbers import LiftedNumber
 from graphc.capture.state.places import Change

@@ -24,7 +24,7 @@ from eager.core.state import grad_enabled, made_in_inference
 from eager.core.tensor import Tensor
 from eager.functional.buffers import is_of_elsewhere
 from graphc.capture.elsewhere import OfElsewhere
-from graphc.capture.state.arguments import is_told_by_content
+from graphc.capture.state.argument_containers import is_told_by_content
 from graphc.capture.state.lifted_numbers import LiftedNumber, Positions, Where
 from graphc.capture.state.lifting import NUMBERS
 from graphc.capture.state.snapshots import CONTAINERS

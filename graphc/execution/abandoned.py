@@ -13,7 +13,7 @@ from eager.core.tensor import Tensor
 from graphc.capture.effects import effects_of
 from graphc.capture.materialization import Materializer
 from graphc.capture.sources import DataOf, GradOf, GradsOf, LeafFlag, PastOf
-from graphc.capture.state.arguments import Containers
+from graphc.capture.state.argument_containers import Containers
 from graphc.capture.state.environment import Environment
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import map_leaves

@@ -14,8 +14,8 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
+from eager.core.device_memory import Memory
 from eager.core.devices import device
-from eager.core.memory import Memory
 from eager.core.placed import Placed, backing
 from eager.core.runtime import runtime
 from eager.core.tensor import Tensor

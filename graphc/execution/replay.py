@@ -12,15 +12,17 @@ from eager.engine.dispatch import apply
 from eager.engine.language import E
 from graphc.errors import CaptureError
 from graphc.ir import Graph, Node
-from graphc.ir.structure import CUSTOM, ITEM, SCAN, SWITCH, WHILE
+from graphc.ir.structure import CUSTOM, ITEM, SCAN, SWITCH, WHILE, with_bodies
 from graphc.ops import Op
+from graphc.ops.control import Body, StandIn, run_switch, run_while
 from graphc.ops.dtypes import is_inexact
 
 
 def run_node(node: Node, operands: Sequence[Any]) -> Any:
     """The result of `node` on Tensors: a Tensor, or a tuple of them from an operation with several results."""
-    if node.op.structured:
-        return _STRUCTURED[node.op](node.params, *operands)
+    if node.op in _KERNELS:
+        played = with_bodies(node, lambda body: StandIn(body, lambda *tensors: run_graph(body, tensors)))
+        return _KERNELS[node.op](*operands, **played.params)
     return apply(node.op, list(operands), node.params)
 
 
@@ -32,31 +34,19 @@ def run_graph(graph: Graph, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return tuple(values[id] for id in graph.outputs)
 
 
-def _switch(params: Any, index: Tensor, *operands: Tensor) -> tuple[Tensor, ...]:
-    branches = params["branches"]
-    return run_graph(branches[min(max(int(index.item()), 0), len(branches) - 1)], operands)
-
-
-def _while(params: Any, *operands: Tensor) -> tuple[Tensor, ...]:
-    fixed, carry = operands[: params["consts"]], operands[params["consts"] :]
-    while run_graph(params["condition"], [*fixed, *carry])[0].item():
-        carry = run_graph(params["body"], [*fixed, *carry])
-    return tuple(carry)
-
-
-def _scan(params: Any, *operands: Tensor) -> tuple[Tensor, ...]:
-    body, carries, first_x = params["body"], params["carries"], params["consts"] + params["carries"]
-    fixed, carry, xs = operands[: params["consts"]], operands[params["consts"] : first_x], operands[first_x:]
+def _scan(
+    *operands: Tensor, body: Body, consts: int, carries: int, length: int, reverse: bool, unroll: int
+) -> tuple[Tensor, ...]:
+    fixed, carry, xs = operands[:consts], operands[consts : consts + carries], operands[consts + carries :]
     ys: list[tuple[Tensor, ...]] = []
-    steps = range(params["length"])
-    for i in reversed(steps) if params["reverse"] else steps:
-        results = run_graph(body, [*fixed, *carry, *(x[i] for x in xs)])
+    for i in reversed(range(length)) if reverse else range(length):
+        results = body(*fixed, *carry, *(x[i] for x in xs))
         carry = results[:carries]
         ys.append(results[carries:])
     if not ys:
         avals = body.output_avals()[carries:]
         return (*carry, *(E.full(shape=(0, *a.shape), value=0, dtype=a.dtype) for a in avals))
-    columns = zip(*(reversed(ys) if params["reverse"] else ys), strict=True)
+    columns = zip(*(reversed(ys) if reverse else ys), strict=True)
     return (*carry, *(eager.stack(column) for column in columns))
 
 
@@ -77,12 +67,12 @@ class _Ruled(autograd.Function):
         if params["pullback"] is None:
             raise CaptureError(params["message"])
         grads: list[Any] = [None] * (1 + params["results"] + len(given))
-        for k, g in zip(params["wrt"], run_graph(params["pullback"], [*given, *cotangents]), strict=True):
+        for k, g in zip(params["wrt"], params["pullback"](*given, *cotangents), strict=True):
             grads[1 + k] = g
         return tuple(grads)
 
 
-_STRUCTURED: dict[Op, Callable[..., Any]] = {
-    SWITCH: _switch, WHILE: _while, SCAN: _scan, CUSTOM: _Ruled.apply,
-    ITEM: lambda params, bundle: bundle[params["index"]],
+_KERNELS: dict[Op, Callable[..., Any]] = {
+    SWITCH: run_switch, WHILE: run_while, SCAN: _scan, ITEM: lambda bundle, index: bundle[index],
+    CUSTOM: lambda *operands, **params: _Ruled.apply(params, *operands),
 }  # fmt: skip

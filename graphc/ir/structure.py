@@ -10,6 +10,7 @@ from graphc.ir.builder import Builder, Symbol
 from graphc.ir.graph import INPUT, Graph, Node, Ref
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
+from graphc.ops.control import Body
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import with_defaults
 
@@ -24,7 +25,7 @@ def bodies(node: Node) -> Iterator[Graph]:
         yield from {id(part): part for part in parts if isinstance(part, Graph)}.values()
 
 
-def with_bodies(node: Node, fn: Callable[[Graph], Graph]) -> Node:
+def with_bodies(node: Node, fn: Callable[[Graph], Body]) -> Node:
     """`node` with `fn(body)` in place of each graph that it runs; they keep their signatures."""
     new = {id(body): fn(body) for body in bodies(node)}
     params = {name: _mapped(value, new) for name, value in node.params.items()}
@@ -33,7 +34,7 @@ def with_bodies(node: Node, fn: Callable[[Graph], Graph]) -> Node:
     return Node(node.id, node.op, node.inputs, params, node.results, node.where, node.scope)
 
 
-def _mapped(value: Any, new: Mapping[int, Graph]) -> Any:
+def _mapped(value: Any, new: Mapping[int, Body]) -> Any:
     if isinstance(value, Graph):
         return new[id(value)]
     if isinstance(value, tuple):

@@ -15,6 +15,7 @@ import hashlib
 import io
 import os
 import pickle
+import pickletools
 import stat
 import struct
 import sys
@@ -36,6 +37,7 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _LIBRARY = b"_ffi"  # in the names of the functions that programs call in the libraries of JAX
 _PACKAGES = ("jax", "jaxlib")  # of whose classes the description of a program consists; and of dtypes
 _REBUILDS = "_unpickle"  # how their functions begin that do so, too
+_KEEP = ("PUT", "LONG_BINPUT")  # opcodes that say where pickle keeps a part: it takes memory for all places up to that
 
 NO_PROGRAM = "not a program in format 2"
 OTHER_KEY = "the program of another key, {key}"
@@ -43,6 +45,7 @@ CUT = "{found:,} bytes, {stated:,} are stated"
 CHANGED = "its content has changed since it was written (sha256 differs)"
 FOREIGN = "it belongs to another user, or others may write to it"
 NO_FILE = "not a file"
+FAR = "it keeps a part at place {place:,}, where memory for as many would be taken"
 UNKNOWN_PART = "it names {module}.{name}, which no program consists of"
 
 
@@ -117,6 +120,9 @@ def check_parts(data: bytes, refuse: Refuse) -> None:
     """Raise what `refuse` makes if the pickle `data`, in which JAX describes a program, names anything but classes of
     JAX and dtypes. Nothing of it is built here: inert objects stand for all that it would call."""
     try:
+        for opcode, place, _ in pickletools.genops(data):
+            if opcode.name in _KEEP and place > len(data):
+                raise refuse(FAR.format(place=place), "the program")
         _Names(io.BytesIO(data), refuse).load()
     except ProgramFileError:
         raise

@@ -30,7 +30,7 @@ from graphc.lowering import diagonals, factors
 from graphc.lowering.constant_operands import of_numbers
 from graphc.lowering.matrices import CHECKS
 from graphc.lowering.overrides import COMPLEX, OVERRIDES
-from graphc.lowering.places import in_packs
+from graphc.lowering.pack_offsets import in_packs
 from graphc.lowering.primitives import expression
 from graphc.lowering.products import product
 from graphc.lowering.substitutions import substitution

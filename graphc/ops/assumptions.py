@@ -16,7 +16,7 @@ import numpy as np
 
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import finfo, is_floating, is_half
-from graphc.ops.places import itself
+from graphc.ops.index_maps import itself
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Check, Op, Rule, Trait, op
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.ops.places import itself
+from graphc.ops.index_maps import itself
 from graphc.ops.samples import Ints, Sample
 from graphc.ops.spec import Rule, Trait, op
 

@@ -7,8 +7,8 @@ language can: see graphc.autodiff.control.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, final
 
 import numpy as np
 
@@ -35,6 +35,18 @@ class Body(Protocol):
     def output_avals(self) -> tuple[Aval, ...]:
         """What it returns."""
         ...
+
+
+@final
+class StandIn:
+    """A body that another function runs."""
+
+    def __init__(self, body: Body, run: Callable[..., tuple[Any, ...]]):
+        self.input_avals, self.output_avals = body.input_avals, body.output_avals
+        self._run = run
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        return self._run(*arrays)
 
 
 def _shown(avals: Sequence[Aval]) -> str:

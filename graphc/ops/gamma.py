@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.dtypes import FLOAT64
-from graphc.ops.places import itself
+from graphc.ops.index_maps import itself
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 

@@ -10,8 +10,8 @@ import numpy as np
 from graphc.ops import labels
 from graphc.ops.aval import Aval
 from graphc.ops.dtypes import INT32, INT64
+from graphc.ops.index_maps import itself
 from graphc.ops.lens import Lens
-from graphc.ops.places import itself
 from graphc.ops.references import everywhere
 from graphc.ops.rounding import Rounding
 from graphc.ops.rules import broadcast_shapes, normalize_axis, same, torch_name

@@ -18,7 +18,7 @@ import numpy as np
 
 from graphc.ops.aval import Aval
 from graphc.ops.collectives import NOT_INITIALIZED, carrier
-from graphc.ops.places import itself
+from graphc.ops.index_maps import itself
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 

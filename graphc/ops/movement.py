@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import labels, parts, places, strides
+from graphc.ops import index_maps, labels, parts, strides
 from graphc.ops.aval import Aval, Literal, aval_of, same_shape
 from graphc.ops.dims import cached
 from graphc.ops.dtypes import promote_types
@@ -86,12 +86,13 @@ reshape = op(
     numpy=lambda x, shape: x.reshape(shape), rule=reshape_rule, lifting=lambda N, x, shape: N.reshape(x, shape),
     traits=VIEW, label="View",
     lens=Lens(lambda F, whole, part, shape: F.reshape(part, shape=whole.shape), strides.of_reshaped),
-    ref=places.reshaped, samples=(Sample((3, 4), shape=(2, 6)), Sample((1,), shape=()), Sample((0, 3), shape=(3, 0))),
+    ref=index_maps.reshaped,
+    samples=(Sample((3, 4), shape=(2, 6)), Sample((1,), shape=()), Sample((0, 3), shape=(3, 0))),
     vjp=dict(input=lambda F, g, input_shape: F.reshape(g, shape=input_shape)),
 )  # fmt: skip
 permute = op("permute", "input", parts=parts.PERMUTE,
              params={"dims": None}, impl=lambda xp, x, dims: xp.transpose(x, dims),
-             numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW, ref=places.permuted,
+             numpy=lambda x, dims: x.transpose(dims), rule=Rule(_permute), traits=VIEW, ref=index_maps.permuted,
              lens=Lens(lambda F, whole, part, dims: F.permute(part, dims=inverse_permutation(dims)),
                        strides.of_permuted),
              lifting=lambda N, x, dims: N.put(x, [x.shape[d] for d in dims], lambda *i: [i[d] for d in dims]),
@@ -102,7 +103,7 @@ broadcast_to = op("broadcast_to", "input", parts=parts.BROADCAST,
                   rule=Rule(expanded), traits=LINEAR, label="Expand",
                   lens=Lens(None, strides.of_repeated, repeats=lambda shape: True, shown_by="expand"),
                   lifting=lambda N, x, shape: N.spread(x, shape),
-                  ref=places.repeated,
+                  ref=index_maps.repeated,
                   samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,)), Sample((2, 3), shape=(2, 3))),
                   vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)))  # fmt: skip
 
@@ -123,7 +124,7 @@ def _expand(x, shape):
 expand = op(
     "expand", "input", params={"shape": None}, impl="broadcast_to", numpy=_expand,
     definition=lambda F, x, shape: F.broadcast_to(x, shape=shape), rule=Rule(expanded), traits=VIEW,
-    ref=places.repeated, samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,))),
+    ref=index_maps.repeated, samples=(Sample((3, 1), shape=(2, 3, 4)), Sample((), shape=(2,))),
     vjp=dict(input=lambda F, g, input_shape: sum_to(F, g, input_shape)),
 )  # fmt: skip
 
@@ -178,7 +179,7 @@ diagonal = op(
             avals[0].dtype,
         )
     ),
-    traits=VIEW, ref=places.diagonal,
+    traits=VIEW, ref=index_maps.diagonal,
     samples=(
         Sample((3, 4), offset=1, dim1=0, dim2=1),
         Sample((4, 3), offset=-1, dim1=0, dim2=1),
@@ -200,7 +201,8 @@ def _lifted_flip(N, x, axis):
 
 flip = op(
     "flip", "input", parts=parts.FLIP, params={"axis": None}, impl="flip",
-    numpy=lambda x, axis: np.flip(x, axis).copy(), rule=same, lifting=_lifted_flip, traits=LINEAR, ref=places.flipped,
+    numpy=lambda x, axis: np.flip(x, axis).copy(), rule=same, lifting=_lifted_flip, traits=LINEAR,
+    ref=index_maps.flipped,
     samples=(Sample((3, 4), axis=(0,)), Sample((2, 3), axis=(0, 1))),
     vjp=dict(input=lambda F, g, axis: F.flip(g, axis=axis)),
 )  # fmt: skip
@@ -236,7 +238,8 @@ def _unslice(F, g, input_shape, start, stop, step):
 slice_ = op(
     "slice", "input", parts=parts.SLICE, params={"start": None, "stop": None, "step": None}, impl=_take_slices,
     rule=Rule(_slice), traits=VIEW, lifting=_lifted_slice,
-    lens=Lens(lambda F, whole, part, **region: F.put_slice(whole, part, **region), strides.of_slice), ref=places.cut,
+    lens=Lens(lambda F, whole, part, **region: F.put_slice(whole, part, **region), strides.of_slice),
+    ref=index_maps.cut,
     samples=(
         Sample((5, 4), start=(1, 0), stop=(5, 3), step=(2, 1)),
         Sample((3,), start=(1,), stop=(1,), step=(1,)),
@@ -263,7 +266,7 @@ basic_index = op(
         F.slice(x, start=start, stop=stop, step=step), shape=shape
     ),
     rule=Rule(lambda op, avals, params: Aval(params["shape"], avals[0].dtype)), traits=VIEW, label="Select",
-    ref=places.indexed,
+    ref=index_maps.indexed,
     samples=(
         Sample((5, 4), start=(1, 0), stop=(2, 3), step=(1, 2), shape=(2,)),
         Sample((3,), start=(2,), stop=(3,), step=(1,), shape=()),
@@ -316,7 +319,7 @@ def _lifted_pad(N, x, low, high, interior):
 # lowered to lax.pad
 pad_zeros = op(
     "pad_zeros", "input", params={"low": None, "high": None, "interior": None}, numpy=_np_pad_zeros, impl="pad",
-    rule=Rule(_pad_zeros), lifting=_lifted_pad, traits=LINEAR, label="ConstantPadNd", ref=places.padded,
+    rule=Rule(_pad_zeros), lifting=_lifted_pad, traits=LINEAR, label="ConstantPadNd", ref=index_maps.padded,
     samples=(
         Sample((2, 3), low=(1, 0), high=(0, 2), interior=(0, 1)),
         Sample((3,), low=(0,), high=(1,), interior=(2,)),
@@ -371,7 +374,7 @@ def _lifted_cat(N, *xs, axis):
 
 cat = op(
     "cat", "*tensors", params={"axis": 0}, impl=lambda xp, *tensors, axis: xp.concatenate(tensors, axis=axis),
-    rule=Rule(_cat, "common"), lifting=_lifted_cat, vjp=dict(tensors=_cat_vjp), traits=LINEAR, ref=places.joined,
+    rule=Rule(_cat, "common"), lifting=_lifted_cat, vjp=dict(tensors=_cat_vjp), traits=LINEAR, ref=index_maps.joined,
     samples=(Sample((2, 3), (1, 3), axis=0), Sample((2, 3), (2, 1), (2, 2), axis=1), Sample((2, 3), axis=1)),
 )  # fmt: skip
 
@@ -386,8 +389,8 @@ def _triangle(name: str, reference: Any, band: Callable[..., tuple[int, int]]) -
               vjp=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal=diagonal)))  # fmt: skip
 
 
-tril = _triangle("tril", places.lower, lambda shape, params, x: (x[0], min(x[1], params["diagonal"])))
-triu = _triangle("triu", places.upper, lambda shape, params, x: (min(x[0], -params["diagonal"]), x[1]))
+tril = _triangle("tril", index_maps.lower, lambda shape, params, x: (x[0], min(x[1], params["diagonal"])))
+triu = _triangle("triu", index_maps.upper, lambda shape, params, x: (min(x[0], -params["diagonal"]), x[1]))
 
 # creation: no array arguments
 full = op("full", "", parts=parts.NUMBERS,

@@ -9,8 +9,8 @@ import numpy as np
 
 from graphc.ops import blocks, choosing, parts, powers, scalars
 from graphc.ops.dtypes import FLOAT32, FLOAT64, is_inexact
+from graphc.ops.index_maps import itself
 from graphc.ops.lens import Lens
-from graphc.ops.places import itself
 from graphc.ops.references import Each
 from graphc.ops.rounding import ARITHMETIC, EXACT, Rounding, exact_product, exact_sum, of_complex
 from graphc.ops.rules import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.errors import LinAlgError
-from graphc.ops.places import itself
+from graphc.ops.index_maps import itself
 from graphc.ops.samples import Ints, Sample
 from graphc.ops.spec import Check, Op, Rule, Trait, op
 

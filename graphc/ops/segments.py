@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.ops import parts
-from graphc.ops.places import itself
+from graphc.ops.index_maps import itself
 from graphc.ops.rules import same
 from graphc.ops.samples import Sample
 from graphc.ops.spec import Trait, op

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphc.errors import PathChanged
-from graphc.ops.places import itself
+from graphc.ops.index_maps import itself
 from graphc.ops.references import everywhere
 from graphc.ops.rules import same
 from graphc.ops.samples import Ints, Sample

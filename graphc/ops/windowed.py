@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops import rows, scalars
-from graphc.ops.places import Place, Shape, place, position
+from graphc.ops.index_maps import Place, Shape, place, position
 from graphc.ops.references import everywhere
 
 Window = tuple[Place, list[tuple[Place, Place]]]  # its place, and (tap, place in the image) of what it meets

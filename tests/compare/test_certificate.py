@@ -14,7 +14,7 @@ import compare
 import eager as torch
 from compare.certificates.certificate import _canonical, digest, fingerprint
 from compare.command_line import main
-from compare.judging import opinions, tolerance
+from compare.judging import gradient_oracles, tolerance
 from compare.judging.tolerance import Verdict
 
 MODES = ["graph", "jax.grad"]
@@ -125,7 +125,7 @@ def test_one_input_more_or_fewer(tmp_path: Path):
 
 
 def test_another_verdict(certificate: Path, monkeypatch: pytest.MonkeyPatch):
-    for module in (tolerance, opinions):
+    for module in (tolerance, gradient_oracles):
         monkeypatch.setattr(module, "SAFETY", 0.0)  # nothing is within rounding any more
     monkeypatch.setattr(tolerance, "TWICE", 0.0)
     monkeypatch.setattr("compare.checking.comparison.same_bits", lambda a, b: False)

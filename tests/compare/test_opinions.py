@@ -8,14 +8,14 @@ import pytest
 import compare
 import eager as torch
 from compare.judging.tolerance import Verdict
-from compare.selftest.faults import places, shared
+from compare.selftest.faults import shared, special_points
 from compare.selftest.hunting import hunt
 from compare.selftest.planting import declared
 from graphc.ops import OPS
 from graphc.ops.references import everywhere
 from tests.depth import one_in
 
-FAULTS = {fault.name: fault for fault in (*shared.FAULTS, *places.FAULTS)}
+FAULTS = {fault.name: fault for fault in (*shared.FAULTS, *special_points.FAULTS)}
 SOME = (
     "kernels of argmax: of equals the last", "kernels of permute: the inverse permutation",
     "kernels of eq: nan equals nan",

@@ -9,7 +9,7 @@ import pytest
 
 import compare
 import eager as torch
-from compare.checking.opinions import SENSITIVE
+from compare.checking.judged_gradients import SENSITIVE
 from compare.judging.tolerance import Verdict
 from compare.judging.yardstick import Yardstick
 from compare.selftest.planting import declared, with_rule

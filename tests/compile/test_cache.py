@@ -207,7 +207,7 @@ DAMAGE: dict[str, Callable[[bytes, bytes], bytes]] = {
     "of a later version": lambda data, other: as_in_a_later_version(data),
     "of the version before": lambda data, other: hashlib.sha256(data[120:-32]).digest() + data[120:-32],
     **{f"bit in byte {k}": lambda data, other, k=k: data[:k] + bytes([data[k] ^ 1]) + data[k + 1 :]
-       for k in (0, 14, 20, 79, 81, 90, 99, 200, -40, -1)},
+       for k in (0, 14, 20, 79, 81, 90, 99, 200, -40, -2)},  # the last one in the checksum
 }  # fmt: skip
 
 
@@ -292,6 +292,12 @@ def test_a_description_that_names_anything_else_is_refused():
     for value in (Bomb(), [os.system], {"a": (Path("x"), 1)}, np.zeros(3), functools.partial(print)):
         with pytest.raises(ProgramFileError, match="which no program consists of"):
             programs.check_parts(pickle.dumps(value), ProgramFileError.of("f"))
+
+
+@pytest.mark.parametrize("kept", [b"r\xff\xff\xff\x7f", b"p2147483647\n"])
+def test_a_part_is_not_kept_where_memory_ends(kept: bytes):
+    with pytest.raises(ProgramFileError, match="keeps a part at place 2,147,483,647"):
+        programs.check_parts(b"N" + kept + b".", ProgramFileError.of("f"))
 
 
 def test_a_full_disk_is_no_error_and_leaves_nothing(kept: Path, monkeypatch: pytest.MonkeyPatch):

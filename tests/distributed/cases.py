@@ -364,3 +364,17 @@ CASES: dict[str, Case] = {
     "grid": Case(_grid, lambda rank, size: float(rank // 2 * 4 + 1)),
     "recorded": Case(_recorded, _recorded_expected),
 }  # fmt: skip
+
+
+def assert_same(got: Any, expected: Any) -> None:
+    """What a program has returned is what it must have got."""
+    if isinstance(expected, np.ndarray):
+        np.testing.assert_array_equal(got, expected)
+        assert got.dtype == expected.dtype
+    elif isinstance(expected, (list, tuple)):
+        assert isinstance(got, (list, tuple)), got
+        assert len(got) == len(expected)
+        for a, b in zip(got, expected, strict=True):
+            assert_same(a, b)
+    else:
+        assert got == expected

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.distributed import cases
 from tests.distributed.jobs import keep, sides
 
 STEPS = 3
@@ -487,9 +488,19 @@ def compiled_training(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
     return None
 
 
+def collectives(s: SimpleNamespace, mesh: Any, rank: int) -> Any:
+    """All of `cases`, here for the same reason."""
+    if s.torch.__name__ == "eager":
+        for name, case in cases.CASES.items():
+            print(name)
+            cases.assert_same(case.program(s.torch, s.dist, rank, mesh.size()), case.expected(rank, mesh.size()))
+            s.dist.barrier()
+    return None
+
+
 _CASES = (
     parts, terms, gradients, errors, meshes, sharded_data, older_wrapper, tensor_parallel, two_dims, local_maps,
-    pipelines, traced, interleaved, checkpoints, without_values, compiled, sequences, compiled_training,
+    pipelines, traced, interleaved, checkpoints, without_values, compiled, sequences, compiled_training, collectives,
 )  # fmt: skip
 CASES = {case.__name__: case for case in _CASES}
 

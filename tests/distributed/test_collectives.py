@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.distributed.cases import BEYOND_GLOO, CASES
+from tests.distributed.cases import BEYOND_GLOO, CASES, assert_same
 from tests.distributed.jobs import results
 from tests.oracle import torch_or_skip
-
-SIZES = [2, pytest.param(4, marks=pytest.mark.deep)]
 
 
 @cache
@@ -22,20 +20,8 @@ def found(size: int, side: str) -> list[Any]:
     return results("collectives_job", size, Path(mkdtemp()), side)
 
 
-def assert_same(got: Any, expected: Any) -> None:
-    if isinstance(expected, np.ndarray):
-        np.testing.assert_array_equal(got, expected)
-        assert got.dtype == expected.dtype
-    elif isinstance(expected, (list, tuple)):
-        assert isinstance(got, (list, tuple)), got
-        assert len(got) == len(expected)
-        for a, b in zip(got, expected, strict=True):
-            assert_same(a, b)
-    else:
-        assert got == expected
-
-
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.deep  # two processes do it in test_meshes.py, which start once
+@pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("name", CASES)
 def test_collectives(name: str, size: int):
     for rank, got in enumerate(found(size, "eager")):

@@ -28,7 +28,7 @@ def agree(found: Any, expected: Any, where: str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "names"),
-    [(2, "gradients,sharded_data,errors,compiled_training"),
+    [(2, "gradients,sharded_data,errors,compiled_training,collectives"),
      pytest.param(2, "every", marks=pytest.mark.deep), pytest.param(4, "every", marks=pytest.mark.deep)],
 )  # fmt: skip
 def test_what_processes_compute_together_is_what_one_does(size: int, names: str, tmp_path: Path):

@@ -17,7 +17,7 @@ from graphc.errors import GraphError
 from graphc.ir import Builder, Graph, Ref
 from graphc.lowering import lower
 from graphc.lowering.host import HostExecutable
-from graphc.lowering.host.memory import Plan
+from graphc.lowering.host.buffer_planning import Plan
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval, results_of
 from graphc.ops.dtypes import FLOAT16, FLOAT32

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import eager as torch
 import graphc
 from graphc.ir import Builder, Ref
-from graphc.lowering import lower
+from graphc.lowering import complexes, lower
 from graphc.ops import OPS, Op
 from graphc.ops.aval import Aval
 from graphc.ops.bessel import ON_HOST
@@ -58,6 +59,14 @@ def test_zeros_and_infinities_are_numpys(ops: list[Op], dtype: type):
         for wrong, what in ((~close, "value"), (zeros & (np.signbit(got) != np.signbit(expected)), "sign of zero")):
             given = [tuple(float(p[k]) for p in points[: len(OPS[name].args)]) for k in np.flatnonzero(wrong)[:3]]
             assert not given, f"{name}: {what} at {given}: {got[wrong][:3]}, expected {expected[wrong][:3]}"
+
+
+def test_acosh_has_a_derivative_on_the_cut_of_acos():
+    z = np.array([1.5, 2.0, 7.0]) + 0j
+    with jax.enable_x64(True):
+        values, vjp = jax.vjp(complexes.acosh, z)
+        np.testing.assert_allclose(values, np.arccosh(z), rtol=1e-14)
+        np.testing.assert_allclose(vjp(np.ones_like(z))[0], 1 / np.sqrt(z * z - 1), rtol=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -88,6 +88,14 @@ def test_xla(code: str, ties: bool):
                     assert np.asarray(values).tobytes() == taken.tobytes()  # also which nan, and the sign of zero
 
 
+def test_what_is_ordered_is_told_in_bytes():
+    from graphc.lowering.orders import words
+
+    for dtype, first, each in ((np.float32, None, 8), (np.float32, 2, 4), (np.float32, 30, 8), (np.float64, 2, 8)):
+        assert words(np.zeros((3, 100), dtype), 1, first) == 300 * each, (dtype, first)
+    assert words(np.zeros((), np.float32), 0, None) == 0
+
+
 def test_keys_rise_with_the_numbers():
     x = np.array([-np.inf, -1.0, -1e-45, 0.0, 1e-45, 1.0, np.inf, np.nan], np.float32)
     key = orders.keys(np, x)

@@ -8,8 +8,8 @@ from graphc.lowering.devices import count
 DEVICES = 4  # that faults of meshes need
 _TABLES = (
     "gradients kernels lowerings shapes passes rules functionalization randomness guards control_flow partitions "
-    "combinations batching generated aliases layouts shared places algebra systems facts shardings promotions corners "
-    "machinery keeping lengths"
+    "combinations batching generated aliases layouts shared special_points algebra systems facts shardings promotions "
+    "corners machinery keeping lengths"
 ).split()
 FAULTS: tuple[Fault, ...] = tuple(fault for table in _TABLES for fault in import_module(f"{__name__}.{table}").FAULTS)
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 
-from eager.core.memory import Memory
+from eager.core.device_memory import Memory
 from eager.core.tensor import Tensor
 from graphc.capture.generated import Names, indented
 

@@ -18,9 +18,9 @@ import numpy as np
 from graphc.ir.graph import Graph, Node
 from graphc.ir.structure import bodies, every_node
 from graphc.ir.text import names_of
+from graphc.lowering.host.buffer_planning import MOST_KEPT, Plan, last_uses
 from graphc.lowering.host.forms import Form, form_of
-from graphc.lowering.host.memory import MOST_KEPT, Plan, last_uses
-from graphc.ops.aval import Aval
+from graphc.ops.control import StandIn
 from graphc.ops.dtypes import is_half
 from graphc.ops.interpret import run_kernel, widens
 
@@ -241,7 +241,7 @@ class HostSource:
         """A parameter, with functions in place of graphs."""
         if isinstance(value, tuple):
             return tuple(self._lowered(part, node) for part in value)
-        return _Body(value) if isinstance(value, Graph) else value
+        return StandIn(value, HostSource(value).function()) if isinstance(value, Graph) else value
 
     def _check(self, node: Node) -> None:
         if node.check is None or node.id in self._settled:
@@ -293,20 +293,6 @@ class HostSource:
 def _taken(name: str) -> bool:
     """Whether a name stands for something else in the source."""
     return _OURS.fullmatch(name) is not None or hasattr(np, name)
-
-
-class _Body:
-    """A graph that a node runs, as a NumPy function."""
-
-    def __init__(self, graph: Graph):
-        self._run = HostSource(graph).function()
-        self._avals = graph.output_avals()
-
-    def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        return self._run(*arrays)
-
-    def output_avals(self) -> tuple[Aval, ...]:
-        return self._avals
 
 
 def _same(known: Any, value: Any) -> bool:

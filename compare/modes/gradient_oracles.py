@@ -11,7 +11,7 @@ from compare.cases.case import Case
 from compare.cases.joint import gradient_label
 from compare.cases.outcome import Outcome
 from compare.judging.float64 import widen, widen_array
-from compare.judging.opinions import ELEMENTS, Differentiation
+from compare.judging.gradient_oracles import ELEMENTS, Differentiation
 from compare.judging.work import JUDGED, compiling, work_of
 from compare.locating.culprit import Culprit
 from compare.locating.gradient_rules import in_gradient_rules
