@@ -6,6 +6,7 @@ whole rows are added by a sparse matrix product, which is a loop over rows in C.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -16,12 +17,22 @@ FEW = 256  # elements: below, the calls that save time cost more
 
 def positions(shape: tuple[int, ...], index: np.ndarray, axis: int) -> np.ndarray:
     """Where in an array of `shape`, flattened, the elements stand that `index` picks along `axis`."""
-    steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
-    found = index * steps[axis] if steps[axis] != 1 else index
-    for k, n in enumerate(index.shape):
-        if k != axis and n > 1:
-            found = found + (np.arange(n) * steps[k]).reshape([-1 if i == k else 1 for i in range(index.ndim)])
+    step, starts = _grid(shape, index.shape, axis)
+    found = index * step if step != 1 else index
+    for start in starts:
+        found = found + start
     return found
+
+
+@functools.lru_cache(maxsize=256)
+def _grid(shape: tuple[int, ...], picked: tuple[int, ...], axis: int) -> tuple[int, list[np.ndarray]]:
+    """How far apart neighbours along `axis` stand, and where each slice along another axis begins."""
+    steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    return steps[axis], [
+        (np.arange(n) * steps[k]).reshape([-1 if i == k else 1 for i in range(len(picked))])
+        for k, n in enumerate(picked)
+        if k != axis and n > 1
+    ]
 
 
 def gathered(x: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
