@@ -14,8 +14,8 @@ from eager.core.parameter import Parameter
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine import dispatch
-from eager.engine.codegen import GeneratedOps
 from eager.engine.dispatch import apply, plain_or_trace
+from eager.engine.generated_ops import GeneratedOps
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 from graphc.ops.gradient import numpy_dtype
 from graphc.ops.interpret import F, with_defaults

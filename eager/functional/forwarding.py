@@ -9,7 +9,7 @@ from inspect import Parameter
 from types import CodeType
 from typing import Any
 
-from eager.engine.codegen import ABSENT
+from eager.engine.generated_ops import ABSENT
 
 MOST = 6  # parameters of a call that is written out
 Failed = Callable[[Exception | None, tuple[Any, ...], dict[str, Any]], Any]

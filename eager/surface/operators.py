@@ -13,8 +13,8 @@ from typing import Any
 
 from eager.core.later import Later
 from eager.core.tensor import Tensor
-from eager.engine.codegen import ABSENT
 from eager.engine.dispatch import apply
+from eager.engine.generated_ops import ABSENT
 from eager.engine.inplace import in_place
 from eager.engine.language import E, double, single
 from graphc.ops import BUILT_IN

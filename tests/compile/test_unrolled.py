@@ -277,6 +277,15 @@ def Halted(*_: Any) -> Any:
     raise Reached
 
 
+def test_a_round_decides_on_what_the_one_before_has_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unrolling, "ROUNDS", 8)
+    monkeypatch.setattr(compiling, "Runner", Halted)
+    message = refused(lambda: graphc.compile(counting_down)(torch.tensor(20), ones()))
+    assert "asks the values of tensors whether to go on" in (message or "")
+    with pytest.raises(Reached):
+        graphc.compile(checked)(*[torch.full((2,), float(k)) for k in range(20)])
+
+
 def test_the_form_in_the_graph_takes_any_number_of_rounds() -> None:
     def function(x: Any, limit: Any) -> Any:
         return graphc.while_loop(lambda x: x.norm() < limit, lambda x: x * 1.01, x)

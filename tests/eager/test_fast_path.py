@@ -13,7 +13,7 @@ import pytest
 from eager.core import tape
 from eager.core.tensor import Tensor
 from eager.engine import blocks, dispatch
-from eager.engine.codegen import GeneratedOps
+from eager.engine.generated_ops import GeneratedOps
 from eager.engine.language import double, single
 from graphc.ops import OPS, Op, Trait
 from graphc.ops.dtypes import FLOAT32, FLOAT64
