@@ -15,7 +15,7 @@ import numpy as np
 
 from graphc.errors import RegistryError
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import UNSIGNED, is_inexact
 from graphc.ops.labels import Dims
 from graphc.ops.lens import Lens
 from graphc.ops.parts import Parts
@@ -362,7 +362,9 @@ def bounded(bounds: Callable[..., Iterable[tuple[Any, int, int]]], error: type[E
         found: Any = True
         for array, low, high in bounds(*arrays, **params):
             if xp is np:  # no arrays as large, and no call to make them
-                inside = not array.size or (_least(array, None) >= low and _most(array, None) < high)
+                # seen as unsigned, a negative number is a large one: mostly one test does for both ends
+                inside = not array.size or _most(array.view(UNSIGNED[array.dtype.itemsize]), None) < high
+                inside = inside or (low < 0 and _least(array, None) >= low and _most(array, None) < high)
             else:
                 inside = xp.all((array >= low) & (array < high))
             found = found & inside
