@@ -1,8 +1,9 @@
 """Many functions on arrays of the size that users have, forward and backward: eager beside PyTorch, the worst first.
 
-Run: python benchmarks/operators.py [word in a call ...]
+Run: python benchmarks/operators.py [small | large] [word in a call ...]
 
-The calls are those of operators.txt. Of each the quickest of some interleaved rounds counts, in CPU time on one core.
+The calls are those of operators.txt, or the same with other sizes. Of each the quickest of some interleaved rounds
+counts, in CPU time on one core.
 Needs the extra `torch`.
 """
 
@@ -28,6 +29,12 @@ import eager  # noqa: E402
 Operands = dict[str, np.ndarray]
 rng = np.random.default_rng(0)
 
+SIZES: dict[str, Callable[[int], int]] = {
+    "small": lambda n: 2 ** (n.bit_length() // 2) if n >= 16 else n,
+    "large": lambda n: 4 * n if n >= 256 else n,
+}
+"""What becomes of each number of a line. Equal numbers stay equal, and products of powers of two stay products."""
+
 
 def operand(text: str) -> tuple[str, np.ndarray]:
     """The name and the numbers of an operand such as `x:f[3,4]`."""
@@ -41,10 +48,11 @@ def operand(text: str) -> tuple[str, np.ndarray]:
     return name, (rng.standard_normal(shape) if kind == "f" else rng.uniform(0.05, 0.95, shape)).astype(np.float32)
 
 
-def calls() -> Iterator[tuple[str, Operands]]:
+def calls(size: str | None) -> Iterator[tuple[str, Operands]]:
     """The expressions of operators.txt, and the operands of each."""
-    for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
-        if not line.startswith("#"):
+    for original in Path(__file__).with_suffix(".txt").read_text().splitlines():
+        line = re.sub(r"(?<![\d.])\d{2,}", lambda n: str(SIZES[size](int(n[0]))), original) if size else original
+        if not line.startswith("#") and (line != original or size is None):
             names, expression, operands = line.split("|")
             for name in names.split():
                 yield expression.strip().replace("{}", name), dict(map(operand, operands.split()))
@@ -83,9 +91,11 @@ def ratio(expression: str, operands: Operands, backward: bool) -> float:
 
 def main() -> None:
     warnings.simplefilter("ignore")
+    size = next((word for word in sys.argv[1:] if word in SIZES), None)
+    words = [word for word in sys.argv[1:] if word != size]
     found = []
-    for expression, operands in calls():
-        if not sys.argv[1:] or any(word in expression for word in sys.argv[1:]):
+    for expression, operands in calls(size):
+        if not words or any(word in expression for word in words):
             ratios = [ratio(expression, operands, backward) for backward in (False, True)]
             found.append((*ratios, expression, [list(a.shape) for a in operands.values()]))
     print("forward  with backward   eager's CPU time by PyTorch's")

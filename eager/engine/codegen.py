@@ -1,12 +1,12 @@
 """The source of the fast path: straight-line NumPy for each op, written from its declaration.
 
-For an op and a floating dtype this writes one forward function and its backward functions, in variants:
+For an op and a dtype this writes one forward function and its backward functions, in variants:
 
     ff   all operands have the result's shape: temporaries are reused through `out=`
     fs   the second operand is a Python scalar        sf   the first one is
     bb   shapes differ: gradients are summed back to each operand's shape
 
-The forward function handles float Tensors of its dtype in NumPy memory; anything else (scalars of another kind,
+The forward function handles Tensors of its dtype in NumPy memory; anything else (scalars of another kind,
 other dtypes, traced tensors, an error) it hands to `miss`, which interprets the same declaration without shortcuts.
 `DT`, the dtype it compares with, is the gate: while a trace is active it is an object that equals no dtype.
 
@@ -27,6 +27,8 @@ from graphc.ops.rules import pointwise_bool
 from graphc.ops.spec import Op
 
 SCALAR_OPERAND = {"fs": 1, "sf": 0}  # variant -> the operand that is a Python scalar
+NUMBERS: dict[str, tuple[type, ...]] = {"f": (float, int), "i": (int,)}
+"""kind of dtype -> the Python numbers beside which it stays"""
 
 
 def is_ufunc(op: Op) -> bool:
@@ -230,12 +232,13 @@ def write_forward(
         if not flipped:
             w.line(2, "if c is Tensor or c is Parameter:")
             _write_call(w, 3, op, args, backwards, ("ff", "bb"), gates)
-        if op.rule.promote and op.rule.scalars:
-            w.line(2, f"{'if' if flipped else 'elif'} c is float or c is int:")
+        scalars = " or ".join(f"c is {kind.__name__}" for kind in NUMBERS.get(w.dtype.kind, ()))
+        if op.rule.promote and op.rule.scalars and scalars:
+            w.line(2, f"{'if' if flipped else 'elif'} {scalars}:")
             _write_call(w, 3, op, args, backwards, ("sf",) if flipped else ("fs",), gates)
     else:
         _write_call(w, 2, op, args, backwards, tuple(backwards), gates)
-    w.line(1, "except (ValueError, AttributeError, TypeError, IndexError):")
+    w.line(1, "except (ValueError, AttributeError, TypeError, IndexError, OverflowError):")
     w.line(2, "pass  # `miss` raises the error that fits")
     if public:
         w.line(1, f"return {public}(op_{op.name}, ({', '.join(args)},), rest, out, named)")
@@ -286,7 +289,7 @@ def _write_call(
         w.line(depth + 1, "r = asarray(r)")
     w.line(depth, "t = new(Tensor)")
     w.line(depth, "t._d = r")
-    live = live_arguments(op, variants[0]) if variants else []
+    live = live_arguments(op, variants[0]) if variants and backwards else []
     if not live:
         w.line(depth, "t._n = None")
     else:

@@ -36,7 +36,9 @@ from graphc.ops.spec import OPS, Op
 cast = OPS["cast"]
 GENERATED = "eager.generated_"  # how modules of generated functions are called
 SCALARS = (bool, int, float, complex, np.generic)
-double_ops: Any = None  # codegen.GeneratedOps for float64, set by eager.engine.language
+# set by eager.engine.language: the GeneratedOps for float64, and f(op, dtype), that for integers or bools
+double_ops: Any = None
+whole_ops: Any = None
 
 
 def apply(op: Op, operands: Sequence[Any], params: Mapping[str, Any]) -> Any:

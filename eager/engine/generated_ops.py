@@ -13,9 +13,17 @@ import numpy as np
 from eager.core import state, tape
 from eager.core.views import note_view
 from eager.engine.blocks import MANY, in_blocks, product_to
-from eager.engine.codegen import SCALAR_OPERAND, Writer, decoder_of, live_arguments, write_backward, write_forward
+from eager.engine.codegen import (
+    NUMBERS,
+    SCALAR_OPERAND,
+    Writer,
+    decoder_of,
+    live_arguments,
+    write_backward,
+    write_forward,
+)
 from eager.engine.dispatch import GENERATED
-from graphc.ops.dtypes import BOOL
+from graphc.ops.dtypes import BOOL, is_inexact
 from graphc.ops.interpret import F
 from graphc.ops.movement import sum_to
 from graphc.ops.spec import Op, Trait
@@ -55,13 +63,15 @@ class GeneratedOps:
 
     def __init__(self, dtype: np.dtype, tensor: type, parameter: type, miss: Callable[..., Any]):
         self.dtype = dtype
+        self.numbers = NUMBERS.get(dtype.kind, ())
         self.scope: dict[str, Any] = {
             "__name__": f"{GENERATED}{dtype}", "DT": dtype, "BOOL": BOOL, "F": F, "SCALARS": ScalarCache(dtype),
             "Tensor": tensor, "Parameter": parameter, "ndarray": np.ndarray,
             "asarray": np.asarray, "seq": state.sequence, "grad_enabled": state.grad_enabled, "push": heapq.heappush,
             "np_add": np.add, "sum_to": sum_to, "miss": miss,
             "ABSENT": ABSENT, "note_view": note_view, "in_blocks": in_blocks, "product_to": product_to, "MANY": MANY,
-            "with_constants": self._with_constants, "first_float": float, "first_int": int,
+            "with_constants": self._with_constants,
+            **{f"first_{kind.__name__}": kind if kind in self.numbers else ABSENT for kind in (float, int)},
         }  # fmt: skip
         self.generated: dict[str, Generated] = {}
         self.backwards: dict[str, dict[str, tuple[str, list[str]]]] = {}
@@ -85,7 +95,7 @@ class GeneratedOps:
         tensor, scalars = self.scope["Tensor"], 0
         full: list[Any] = []
         for i, x in enumerate(operands):
-            if i >= first and (x.__class__ is float or x.__class__ is int):
+            if i >= first and x.__class__ in self.numbers:
                 scalars += 1
                 x = tensor._wrap(self.scope["SCALARS"][x])
             elif not isinstance(x, tensor) or x._d.dtype is not (BOOL if i < first else self.dtype):
@@ -156,7 +166,7 @@ class GeneratedOps:
         variants = ("ff",) if len(op.args) == 1 else ("ff", "bb", "fs", "sf") if len(op.args) == 2 else ("bb",)
         if not op.pointwise:
             variants = ("bb",) if op.traits & Trait.BROADCASTS else ("ff",)
-        backwards = {v: write_backward(writer, op, v) for v in variants} if op.vjp else {}
+        backwards = {v: write_backward(writer, op, v) for v in variants} if op.vjp and is_inexact(self.dtype) else {}
         self.backwards[op.name] = backwards
         write_forward(writer, op, backwards)
         if op.pointwise and len(op.args) == 2:

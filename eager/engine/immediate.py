@@ -33,6 +33,11 @@ CYCLE = (
 )
 
 
+def _generated(op: Op, dtype: Any) -> Any:
+    """The generated functions for tensors of `dtype`, another one than float32; None if there are none of `op`."""
+    return dispatch.double_ops if dtype is FLOAT64 else dispatch.whole_ops(op, dtype)
+
+
 class Immediate(Interpreter):
     """See `eager.core.interpreter.Interpreter`."""
 
@@ -40,10 +45,16 @@ class Immediate(Interpreter):
         if op.args and not op.variadic and not op.several:
             first, last = operands[op.rule.first], operands[-1]
             if isinstance(first, Tensor):
-                if first._d.dtype is FLOAT64:
-                    return dispatch.double_ops.get(op)(*operands, **params)
-            elif len(operands) == 2 and isinstance(last, Tensor) and last._d.dtype is FLOAT64 and op.pointwise:
-                return dispatch.double_ops.reflected(op)(last, first)
+                if (module := _generated(op, first._d.dtype)) is not None:
+                    return module.get(op)(*operands, **params)
+            elif (
+                len(operands) == 2
+                and isinstance(last, Tensor)
+                and op.pointwise
+                and op.rule.scalars in ("any", "one")
+                and (module := _generated(op, last._d.dtype)) is not None
+            ):
+                return module.reflected(op)(last, first)
         return dispatch.plain(op, operands, params)
 
     def assign(self, target: Tensor, value: Tensor, name: str, where: Tensor | None = None) -> Tensor:

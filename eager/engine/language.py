@@ -9,6 +9,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from eager.core import tape
 from eager.core.parameter import Parameter
 from eager.core.state import grad_enabled
@@ -16,15 +18,34 @@ from eager.core.tensor import Tensor
 from eager.engine import dispatch
 from eager.engine.dispatch import apply, plain_or_trace
 from eager.engine.generated_ops import GeneratedOps
-from graphc.ops.dtypes import FLOAT32, FLOAT64
+from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64
 from graphc.ops.gradient import numpy_dtype
 from graphc.ops.interpret import F, with_defaults
-from graphc.ops.spec import OPS, Op
+from graphc.ops.spec import OPS, Op, Trait
 
 single = GeneratedOps(FLOAT32, Tensor, Parameter, apply)
 single.scope["miss_operator"] = dispatch.apply_operator
 single.scope["miss_reflected"] = dispatch.apply_reflected
 double = dispatch.double_ops = GeneratedOps(FLOAT64, Tensor, Parameter, plain_or_trace)
+whole = {dtype: GeneratedOps(dtype, Tensor, Parameter, plain_or_trace) for dtype in (INT64, BOOL)}
+
+
+@functools.lru_cache(maxsize=2048)
+def whole_ops(op: Op, dtype: np.dtype) -> GeneratedOps | None:
+    """The generated functions of `op` for whole numbers or bools; None if it makes other numbers of them first, or may
+    refuse them."""
+    convert = op.rule.promote == "float" or (op.rule.promote == "number" and dtype == BOOL)
+    if dtype not in whole or convert or op.structured or op.check or not (op.pointwise or op.traits & Trait.MOVES):
+        return None
+    try:
+        if op.rule.accepts is not None:
+            op.rule.accepts(op, [dtype] * len(op.args))
+    except (TypeError, RuntimeError):
+        return None
+    return whole[dtype]
+
+
+dispatch.whole_ops = whole_ops
 
 
 def function_of(op: Op) -> Callable[..., Any]:
@@ -92,7 +113,8 @@ def refresh(op: Op) -> None:
 
     For those who change an op while the program runs, as tests of checkers do.
     """
-    for module in (single, double):
+    whole_ops.cache_clear()
+    for module in (single, double, *whole.values()):
         module.refresh(op)
 
 

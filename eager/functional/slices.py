@@ -23,10 +23,8 @@ from eager.functional.indexing import OUT_OF_BOUNDS
 from eager.functional.parsing import no_overload
 from eager.functional.scalars import filler
 from eager.functional.static import at_hand, required, spread, valueless
-from graphc.ops.dtypes import BOOL, INT32, INT64
+from graphc.ops.dtypes import BOOL, INT32, INT64, UNSIGNED
 from graphc.ops.rules import torch_name
-
-_UNSIGNED = {4: np.uint32, 8: np.uint64}
 
 NOT_A_VECTOR = "Index is supposed to be a vector"
 
@@ -59,7 +57,7 @@ def inside(index: Tensor, size: int, error: Callable[[int], Exception]) -> Tenso
         within = E.logical_and(E.ge(index, 0), E.lt(index, size))
         return required(index, within, f"index is out of bounds for a dimension of size {size}")
     # seen as unsigned, a negative number is a large one
-    if array.size and array.view(_UNSIGNED[array.dtype.itemsize]).max() >= size:
+    if array.size and array.view(UNSIGNED[array.dtype.itemsize]).max() >= size:
         wrong = outside(index, size)
         assert wrong is not None
         raise error(wrong)

@@ -130,17 +130,6 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     return picked("kthvalue", input, order, axis, since, "KthvalueBackward0", keepdim)
 
 
-def _median_place(input: Tensor, axis: int, ignore_nan: bool) -> Tensor:
-    """Where along `axis` the lower median is; if nan counts and there is one, where the first nan is."""
-    count = input._d.shape[axis]
-    nans = E.sum(E.ne(input, input), axis=(axis,), keepdims=True)
-    if ignore_nan:
-        place = clamp_min(E.floor_divide(E.sub(count - 1, nans), 2), 0)
-    else:
-        place = E.where(E.gt(nans, 0), E.sub(count, nans), (count - 1) // 2)
-    return E.gather(E.argsort(input, axis=axis, descending=False), E.cast(place, dtype=INT64), axis=axis)
-
-
 def _median(name: str, ignore_nan: bool) -> Any:
     title, which = name.capitalize(), ", of what is not nan" if ignore_nan else ""
 
@@ -153,7 +142,7 @@ def _median(name: str, ignore_nan: bool) -> Any:
             return _overall(input, name, ignore_nan, since)
         axis = axis_of(dim, len(shape), keepdim)
         check_size(input, axis, name)
-        place = _median_place(lifted(input), axis, ignore_nan)
+        place = E.median_place(lifted(E.stop_gradient(input)), axis=axis, ignore_nan=ignore_nan)
         return picked(name, input, place, axis, since, f"{title}Backward1", keepdim)
 
     return with_out(name, function)
@@ -170,7 +159,7 @@ def _overall(input: Tensor, name: str, ignore_nan: bool, since: int) -> Tensor:
         return enclosed(E.add(total, unknown), f"{name.capitalize()}Backward0", since)
     flat = E.reshape(input, shape=(size,))
     still = E.stop_gradient(flat)
-    value = E.gather(still, _median_place(still, 0, ignore_nan), axis=0)
+    value = E.gather(still, E.median_place(still, axis=0, ignore_nan=ignore_nan), axis=0)
     if not is_floating(input._dtype()) or not has_history(input):
         return not_a_view(E.reshape(value, shape=()))
     equal = E.logical_or(E.eq(still, value), E.logical_and(E.ne(still, still), E.ne(value, value)))
@@ -209,18 +198,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     check_size(input, axis, "mode")
     refuse_complex(input, "mode")
     since = next(sequence)
-    x = lifted(input)
-    order = E.argsort(x, axis=axis, descending=False)
-    ordered = E.gather(E.stop_gradient(x) if x._dtype().kind == "f" else x, order, axis=axis)
-    count = x._d.shape[axis]
-    places = Tensor._wrap(np.arange(count).reshape([count if i == axis else 1 for i in range(len(x._d.shape))]))
-    same = E.eq(narrow(ordered, axis, 1, count - 1), narrow(ordered, axis, 0, count - 1))
-    shape = tuple(x._d.shape)
-    first = E.full(shape=(*shape[:axis], 1, *shape[axis + 1 :]), value=0, dtype=BOOL)
-    starts = E.where(E.cat(first, same, axis=axis), 0, places)
-    run = E.sub(places, E.gather(starts, E.argcummax(starts, axis=axis, largest=True), axis=axis))
-    longest = E.argmax(run, axis=axis, keepdims=True)
-    return picked("mode", input, E.gather(order, longest, axis=axis), axis, since, "ModeBackward0", keepdim)
+    place = E.mode_place(lifted(E.stop_gradient(input)), axis=axis)
+    return picked("mode", input, place, axis, since, "ModeBackward0", keepdim)
 
 
 def _running_extreme(name: str, largest: bool) -> Any:

@@ -22,6 +22,7 @@ from graphc.ops import (  # noqa: F401  (declarations)
     nn,
     norms,
     pointwise,
+    ranks,
     reduce,
     requirements,
     resampling,

@@ -36,8 +36,10 @@ def _hardswish(xp: Any, x: Any) -> Any:
 
 def _huber(xp: Any, x: Any, delta: float) -> Any:
     distance = np.abs(x)
-    near = np.minimum(distance, x.dtype.type(delta))
-    return near * (distance - near * x.dtype.type(0.5))
+    near = choosing.at_most(distance, x.dtype.type(delta))
+    distance -= near * x.dtype.type(0.5)
+    distance *= near
+    return distance
 
 
 def _elu(xp: Any, x: Any, alpha: float, scale: float, rate: float) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from graphc.ops import choosing
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 
-SMALL = 2**8  # elements, up to which the calls of passes cost more than they save
+SMALL = 2**11  # elements, up to which the calls of passes cost more than they save
 BLOCK = 2**13
 _KINDS = (FLOAT32, FLOAT64)
 

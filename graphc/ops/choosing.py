@@ -23,8 +23,10 @@ def where(condition: Any, x: Any, y: Any) -> np.ndarray:
     if condition.size < LONG:
         return np.where(condition, x, y)
     x, y = _as_array(x, y), _as_array(y, x)
-    if not _is_plain(condition, x, y) or not _changes_often(condition):
+    if not _is_plain(condition, x, y):
         return np.where(condition, x, y)
+    if not _changes_often(condition):
+        return np.array(y) if y.ndim and not condition.any() else np.where(condition, x, y)
     ints = _INTS[x.dtype.itemsize]
     result = np.empty(condition.shape, x.dtype)
     out, mask = result.reshape(-1).view(ints), condition.reshape(-1)

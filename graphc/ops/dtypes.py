@@ -17,6 +17,7 @@ BOOL = np.dtype(np.bool_)
 UINT8 = np.dtype(np.uint8)
 INT32 = np.dtype(np.int32)
 INT64 = np.dtype(np.int64)
+UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}  # by the bytes of an element
 FLOAT16 = np.dtype(np.float16)
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from graphc.ops.dtypes import is_floating
-from graphc.ops.kernels import MANY_TAPS, Borders, Sizes, padded, windows
+from graphc.ops.kernels import MANY_TAPS, Borders, Sizes, padded, strided, windows
 
 
 def lowest(dtype: np.dtype) -> float:
@@ -93,8 +93,8 @@ def _at_windows(flat: np.ndarray, view: np.ndarray, x: np.ndarray, stride: Sizes
     """A view (N, C, *out) of the elements of `flat` where the windows `view` of `x` begin."""
     rank = len(stride)
     steps = [math.prod(x.shape[i + 1 :]) for i in range(x.ndim)]
-    apart = [n * flat.itemsize for n in (*steps[:2], *(n * s for n, s in zip(steps[2:], stride, strict=True)))]
-    return np.lib.stride_tricks.as_strided(flat, (*view.shape[:2], *view.shape[2 + rank :]), apart, writeable=False)
+    apart = tuple(n * flat.itemsize for n in (*steps[:2], *(n * s for n, s in zip(steps[2:], stride, strict=True))))
+    return strided(flat, (*view.shape[:2], *view.shape[2 + rank :]), apart)
 
 
 def _winners(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Borders, dilation: Sizes) -> np.ndarray:

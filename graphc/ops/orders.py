@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 INT64 = np.dtype(np.int64)
-SMALL = 1000  # elements, below which NumPy has sorted before keys are made
-SHORT = 64  # the same of rows of 64-bit elements
+SMALL = 2**11  # elements, below which NumPy has sorted before keys are made
+SHORT = 16  # the same of rows, and of rows four times as long if elements have 64 bits
 PART = 4  # a search for the first elements pays up to this part of a row
 _PLACES = 0xFFFFFFFF  # the low half of a packed key
 
@@ -53,7 +53,7 @@ def order(x: np.ndarray, axis: int, descending: bool, first: int | None = None) 
     n = x.shape[axis]
     wanted = n if first is None else min(first, n)
     wide = x.dtype.itemsize == 8
-    if x.size < SMALL or (wide and n < SHORT) or n > _PLACES:
+    if x.size < SMALL or n < (4 * SHORT if wide else SHORT) or n > _PLACES:
         return _head(_stable(x, axis, descending), axis, wanted)
     key = keys(np, x)
     key = ~key if descending else key
@@ -64,6 +64,12 @@ def order(x: np.ndarray, axis: int, descending: bool, first: int | None = None) 
     both = packed(np, key, axis)
     both.sort(axis)
     return _head(places_in(both), axis, wanted)
+
+
+def place_of_rank(x: np.ndarray, axis: int, rank: int) -> np.ndarray | None:
+    """Where along `axis`, which stays with size 1, the element of that rank is; None if one in a row has its equal."""
+    equal = x == np.partition(x, rank, axis)[(slice(None),) * axis + (slice(rank, rank + 1),)]
+    return equal.argmax(axis, keepdims=True) if np.count_nonzero(equal) * x.shape[axis] == x.size else None
 
 
 def _few(key: np.ndarray, axis: int, count: int) -> np.ndarray:

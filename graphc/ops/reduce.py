@@ -26,6 +26,7 @@ from graphc.ops.rules import (
 )
 from graphc.ops.samples import Sample
 from graphc.ops.scans import accumulate
+from graphc.ops.scattering import gathered
 from graphc.ops.spec import Op, Rule, Trait, either_zero, op
 from graphc.ops.sums import LARGE, sums, total
 
@@ -182,7 +183,7 @@ any, all = (
 
 def _first_extreme(reducer: str):
     def impl(xp, x, axis, keepdims):
-        return getattr(xp, reducer)(x, axis=axis if x.ndim else None, keepdims=keepdims).astype(np.int64)
+        return getattr(xp, reducer)(x, axis=axis if x.ndim else None, keepdims=keepdims).astype(np.int64, copy=False)
 
     return impl
 
@@ -206,7 +207,10 @@ def _extreme_and_place(reducer: str):
 
     def impl(xp, x, axis, keepdims):
         places = place(xp, x, axis, True)
-        values = xp.take_along_axis(x, places, axis) if x.ndim else x + xp.zeros((), x.dtype)
+        if not x.ndim:
+            values = x + xp.zeros((), x.dtype)
+        else:
+            values = gathered(x, places, axis) if xp is np else xp.take_along_axis(x, places, axis)
         return (values, places) if keepdims or not x.ndim else (xp.squeeze(values, axis), xp.squeeze(places, axis))
 
     return impl

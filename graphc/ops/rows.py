@@ -198,6 +198,19 @@ def order(row: Row, descending: bool) -> Row:
     return sorted(range(len(row)), key=key)
 
 
+def place_of_median(row: Row, ignore_nan: bool) -> int:
+    """The lower one; a nan that counts before all."""
+    numbers = sum(v == v for v in row)
+    some = numbers == len(row) or (ignore_nan and numbers)
+    return order(row, False)[(numbers - 1) // 2 if some else 0 if ignore_nan else numbers]
+
+
+def place_of_mode(row: Row) -> int:
+    """The smallest of the most frequent ones, where it is last; each nan is another."""
+    best = max(row, key=lambda v: (row.count(v) if v == v else 1, -v))
+    return max(i for i, v in enumerate(row) if v is best or v == best)
+
+
 def running_place_of_extreme(row: Row, largest: bool) -> Row:
     """The last of equals; from the first nan on, the last nan."""
 

@@ -6,22 +6,34 @@ whole rows are added by a sparse matrix product, which is a loop over rows in C.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
 FEW = 256  # elements: below, the calls that save time cost more
+SOME = 2**12  # elements, up to which a sparse matrix is made in the time of the sums
 
 
 def positions(shape: tuple[int, ...], index: np.ndarray, axis: int) -> np.ndarray:
     """Where in an array of `shape`, flattened, the elements stand that `index` picks along `axis`."""
-    steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
-    found = index * steps[axis] if steps[axis] != 1 else index
-    for k, n in enumerate(index.shape):
-        if k != axis and n > 1:
-            found = found + (np.arange(n) * steps[k]).reshape([-1 if i == k else 1 for i in range(index.ndim)])
+    step, starts = _grid(shape, index.shape, axis)
+    found = index * step if step != 1 else index
+    for start in starts:
+        found = found + start
     return found
+
+
+@functools.lru_cache(maxsize=256)
+def _grid(shape: tuple[int, ...], picked: tuple[int, ...], axis: int) -> tuple[int, list[np.ndarray]]:
+    """How far apart neighbours along `axis` stand, and where each slice along another axis begins."""
+    steps = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    return steps[axis], [
+        (np.arange(n) * steps[k]).reshape([-1 if i == k else 1 for i in range(len(picked))])
+        for k, n in enumerate(picked)
+        if k != axis and n > 1
+    ]
 
 
 def gathered(x: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
@@ -55,9 +67,9 @@ def index_added(x: np.ndarray, where: tuple[Any, ...], values: np.ndarray) -> np
         return result
     axes = [k for k, part in enumerate(where) if not isinstance(part, slice)]
     if axes == [0] and x.ndim == 2 and np.ndim(where[0]) == 1:  # rows of a table: all is in place
-        rows = where[0] % len(x) if (where[0] < 0).any() else where[0]
-        return rows_added(x, rows, np.broadcast_to(values, (len(rows), x.shape[1])))
-    picked = np.broadcast_arrays(*(where[k] for k in axes))
+        rows = where[0] % len(x) if where[0].min() < 0 else where[0]
+        return rows_added(x, rows, _spread(values, (len(rows), x.shape[1])))
+    picked = [where[axes[0]]] if len(axes) == 1 else np.broadcast_arrays(*(where[k] for k in axes))
     rows = np.zeros(picked[0].shape, np.int64)
     for k, part in zip(axes, picked, strict=True):
         rows = rows * x.shape[k] + np.where(part < 0, part + x.shape[k], part)
@@ -67,7 +79,7 @@ def index_added(x: np.ndarray, where: tuple[Any, ...], values: np.ndarray) -> np
     front = x if adjacent else np.moveaxis(x, axes, range(len(axes)))
     first = first if adjacent else 0
     before, behind = front.shape[:first], front.shape[first + len(axes) :]
-    given = np.broadcast_to(values, (*before, *rows.shape, *behind))
+    given = _spread(values, (*before, *rows.shape, *behind))
     if before:
         rows = (np.arange(math.prod(before)) * places)[:, None] + rows.reshape(-1)
     width = math.prod(behind)
@@ -76,11 +88,17 @@ def index_added(x: np.ndarray, where: tuple[Any, ...], values: np.ndarray) -> np
     return added if adjacent else np.ascontiguousarray(np.moveaxis(added, range(len(axes)), axes))
 
 
+def _spread(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    return values if values.shape == shape else np.broadcast_to(values, shape)
+
+
 def rows_added(table: np.ndarray, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
     """`table` (n, width), to row `rows[k]` of which row k of `values` (count, width) has been added, for all k."""
-    if table.shape[1] == 1:
-        result = table.copy()
-        np.add.at(result.reshape(-1), rows, values.reshape(-1))
+    width = table.shape[1]
+    if width == 1 or (values.size <= SOME and table.dtype.itemsize > 2):  # sums of 16-bit floats are rounded once
+        result = np.array(table, order="C")
+        at = rows if width == 1 else ((rows * width)[:, None] + np.arange(width)).reshape(-1)
+        np.add.at(result.reshape(-1), at, values.reshape(-1))
         return result
     from scipy.sparse import csc_array  # here: it takes longer to import than all of this package
 

@@ -101,7 +101,7 @@ def _argcummax(xp: Any, x: Any, axis: int, largest: bool) -> Any:
     if is_inexact(x.dtype) and np.isnan(running.take(-1, axis)).any():
         hits |= x != x
     count = x.shape[axis]
-    if axis % x.ndim == x.ndim - 1:  # a row's first is one: each place stays until the next
+    if x.size > scans.BLOCK and axis % x.ndim == x.ndim - 1:  # a row's first is one: each place stays until the next
         found = np.flatnonzero(hits)
         return np.repeat(found % count, np.diff(found, append=x.size)).reshape(x.shape)
     places = np.arange(count).reshape([-1 if i == axis % x.ndim else 1 for i in range(x.ndim)])

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphc.errors import RegistryError
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import UNSIGNED, is_inexact
 from graphc.ops.labels import Dims
 from graphc.ops.lens import Lens
 from graphc.ops.parts import Parts
@@ -353,6 +353,10 @@ class Check(NamedTuple):
         return self.error(message + (f" (at {where})" if where else ""))
 
 
+_least: Any = np.minimum.reduce  # the methods of arrays take longer
+_most: Any = np.maximum.reduce
+
+
 def bounded(bounds: Callable[..., Iterable[tuple[Any, int, int]]], error: type[Exception], message: str) -> Check:
     """The test that integers lie in ranges; see `Check`."""
 
@@ -360,7 +364,9 @@ def bounded(bounds: Callable[..., Iterable[tuple[Any, int, int]]], error: type[E
         found: Any = True
         for array, low, high in bounds(*arrays, **params):
             if xp is np:  # no arrays as large, and no call to make them
-                inside = not array.size or (array.min() >= low and array.max() < high)
+                # seen as unsigned, a negative number is a large one: mostly one test does for both ends
+                inside = not array.size or _most(array.view(UNSIGNED[array.dtype.itemsize]), None) < high
+                inside = inside or (low < 0 and _least(array, None) >= low and _most(array, None) < high)
             else:
                 inside = xp.all((array >= low) & (array < high))
             found = found & inside

@@ -11,6 +11,7 @@ import numpy as np
 _plain: Any = np.add.reduce
 MANY, BLOCK, WIDE, LARGE = 2**9, 2**7, 2**8, 2**11
 RUN, SHORT = 2**9, 2**5
+NEAR = 2**21  # bytes
 
 
 def total(x: np.ndarray, axis: int | tuple[int, ...], dtype: np.dtype | None = None, keepdims: bool = False) -> Any:
@@ -49,10 +50,14 @@ def _of_runs(x: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
     """The sums of x, or of x * y, along the last axis: of runs of it, then of their sums. No gaps within rows."""
     count = x.shape[-1]
     if count <= RUN:
-        return x @ np.ones(count, x.dtype) if y is None else np.vecdot(x, y)
+        if y is not None:
+            return np.vecdot(x, y)
+        ones = np.ones(count, x.dtype)
+        # several rows at once, which BLAS takes of a matrix, come slowly from memory that is far away
+        return x @ ones if x.nbytes <= NEAR else np.vecdot(x, ones)
     whole = count // RUN * RUN
-    parts = [None if a is None else a[..., :whole].reshape(*a.shape[:-1], -1, RUN) for a in (x, y)]
-    result = _of_runs(_of_runs(*parts))  # type: ignore[arg-type]
+    parts = [None if a is None else a[..., :whole].reshape(-1, RUN) for a in (x, y)]
+    result = _of_runs(_of_runs(*parts).reshape(*x.shape[:-1], -1))  # type: ignore[arg-type]
     if whole < count:
         result += _of_runs(x[..., whole:], None if y is None else y[..., whole:])
     return result

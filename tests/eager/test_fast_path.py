@@ -14,9 +14,9 @@ from eager.core import tape
 from eager.core.tensor import Tensor
 from eager.engine import blocks, dispatch
 from eager.engine.generated_ops import GeneratedOps
-from eager.engine.language import double, single
+from eager.engine.language import E, double, single, whole_ops
 from graphc.ops import OPS, Op, Trait
-from graphc.ops.dtypes import FLOAT32, FLOAT64
+from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64
 from graphc.ops.rules import integral
 from graphc.ops.samples import Floats
 from tests.ops.cases import Case, cases_of, each_case, noting
@@ -107,6 +107,30 @@ def test_generated_equals_plain(case: Case, rng: np.random.Generator, monkeypatc
         fast = module.get(case.op)
         for wanted in wanted_subsets(len(arrays)):
             compare(case.op, fast, list(arrays), params, wanted, no_misses(module, monkeypatch))
+
+
+@each_case(CASES)
+def test_generated_equals_plain_on_whole_numbers(case: Case, rng: np.random.Generator):
+    for dtype in (INT64, BOOL):
+        if (module := whole_ops(case.op, dtype)) is None:
+            continue
+        first = case.op.rule.first
+        arrays = [x if i < first else np.asarray(x * 10).astype(dtype) for i, x in enumerate(case.arrays(rng, FLOAT64))]
+        given: list[tuple[list[Any], Any]] = [(arrays, case.sample.params)]
+        if len(arrays) == 2 and case.op.pointwise and case.op.rule.promote and case.op.rule.scalars == "any":
+            given += [([arrays[0], number], {}) for number in (3, 2.5)]
+        for operands, params in given:
+            tensors = [Tensor._wrap(x) if isinstance(x, np.ndarray) else x for x in operands]
+            found, expected = module.get(case.op)(*tensors, **params), dispatch.plain(case.op, tensors, params)
+            assert found._n is None
+            assert_same_bits(case.op.name, found._array(), expected._array())
+
+
+def test_whole_numbers_and_bools_are_not_interpreted(monkeypatch: pytest.MonkeyPatch):
+    x, y = Tensor._wrap(np.arange(6).reshape(2, 3)), Tensor._wrap(np.array([True, False, True]))
+    monkeypatch.setattr(dispatch, "plain", lambda op, *rest: pytest.fail(f"{op.name} was interpreted"))
+    found = E.where(y, E.add(E.reshape(x, shape=(3, 2)), 1).T[0:1], E.mul(2, E.bitwise_not(x)))
+    assert found._array().tolist() == [[1, -4, 5], [1, -10, 5]]
 
 
 @pytest.mark.parametrize("op", [op for op in BINARY if op.rule.scalars], ids=lambda op: op.name)
@@ -266,3 +290,9 @@ def test_integers_have_no_history(op: Op, dtype: np.dtype):
         x = Tensor._wrap(np.ones((2, 3), floats)).requires_grad_()
         assert module.get(op)(x, dtype=floats).requires_grad
         assert not module.get(op)(x, dtype=dtype).requires_grad
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64, INT64], ids=str)
+def test_a_scalar_that_has_to_come_last_is_refused_before_it(dtype: np.dtype):
+    with pytest.raises(TypeError, match="invalid combination of arguments"):
+        E.eq(2, Tensor._wrap(np.ones(3, dtype)))

@@ -105,6 +105,7 @@ def test_keys_rise_with_the_numbers():
 
 def test_a_key_that_forgets_the_sign_is_seen(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(orders, "SMALL", 0)
+    monkeypatch.setattr(orders, "SHORT", 0)
     monkeypatch.setattr(orders, "keys", lambda xp, x: x.view(np.int32))
     x = np.array([-1.0, -2.0], np.float32)
     assert orders.order(x, 0, False).tolist() != expected(x, 0, False).tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -122,8 +123,14 @@ def _by_index(input: Tensor, low: tuple[int, ...], high: tuple[int, ...], mode: 
         shape, low, high = tuple(result._d.shape), tuple(max(a, 0) for a in low), tuple(max(b, 0) for b in high)
     for axis, (a, b) in enumerate(zip(low, high, strict=True)):
         if a or b:
-            n = shape[axis]
-            places = np.pad(np.arange(n), (max(a, 0), max(b, 0)), mode=INDEXED[mode])  # type: ignore[call-overload]
-            places = places[max(-a, 0) : len(places) - max(-b, 0)]
+            places = _places(shape[axis], a, b, INDEXED[mode])
             result = E.index(result, Tensor._wrap(places), spec=(None,) * axis + (0,))
     return result
+
+
+@functools.lru_cache(maxsize=64)
+def _places(n: int, low: int, high: int, mode: Any) -> np.ndarray:
+    """Which of `n` elements stands where after padding."""
+    places = np.pad(np.arange(n), (max(low, 0), max(high, 0)), mode=mode)
+    places.flags.writeable = False
+    return places[max(-low, 0) : len(places) - max(-high, 0)]
