@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -26,6 +27,15 @@ def test_arguments_that_do_not_fit_are_named():
         run(np.zeros((2, 3), np.float32))
     with pytest.raises(ValueError, match=r"argument 'w' must be f32\[3\], got float64\[3\]"):
         run(np.zeros((2, 3), np.float32), np.zeros(3))
+    x = jnp.zeros((2, 3))
+    run(x, jnp.zeros(3))  # what comes after a call with JAX's own arrays goes straight to the program
+    assert run(x, jnp.ones(3)).shape == (2,)
+    with pytest.raises(ValueError, match=r"argument 'w' must be f32\[3\], got float32\[4\]"):
+        run(x, jnp.zeros(4))
+    with pytest.raises(ValueError, match=r"argument 'w' must be f32\[3\], got int32\[3\]"):
+        run(x, jnp.zeros(3, np.int32))
+    with pytest.raises(TypeError, match=r"takes 2 arrays \(x, w\) but 1 were given"):
+        run(x)
 
 
 def test_an_argument_is_not_taken_for_what_the_function_reaches_by_the_same_name():
