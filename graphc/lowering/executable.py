@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
@@ -55,6 +54,12 @@ def options_of(strict: bool) -> dict[str, Any] | None:
     """XLA's options for a program; None for its own."""
     options = {**(STRICT if strict else stages.PLAIN or {}), **(ALONE if number_of_threads() == 1 else {})}
     return options or None
+
+
+def _same(args: Sequence[Any], given: Sequence[Any]) -> bool:
+    """Whether the inputs of a program are its arguments, one by one; not where two are one, which hides their order."""
+    ids = [id(a) for a in args]
+    return ids == [id(a) for a in given] and len({*ids}) == len(ids)
 
 
 @final
@@ -249,8 +254,7 @@ class Executable:
                 if self.fails:
                     self.verify(outputs)
                 return self._result(outputs)
-        arrays = arrays_of(self.graph, args, kwargs)
-        given = [raw(a) for a in arrays]
+        given = [raw(a) for a in arrays_of(self.graph, args, kwargs)]
         for position, a in enumerate(given):
             if not isinstance(a, jax.Array):
                 given[position] = np.asarray(a)
@@ -258,7 +262,7 @@ class Executable:
         outputs = self.call(*given)
         if any(isinstance(a, np.ndarray) for a in given):
             jax.block_until_ready(outputs)  # a later write to the caller's memory must not reach the program
-        elif self._devices.compiled and arrays is args and all(map(operator.is_, args, given)):
+        elif self._devices.compiled and not kwargs and _same(args, given):
             self._plainly = tuple(map(type, args))
         return self._result(outputs)
 
