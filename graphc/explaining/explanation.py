@@ -158,7 +158,8 @@ def _regions(origin: Origin, measured: bool) -> list[Region]:
         for change in changes(step.before, step.after):
             if change.before.units or change.after.units:
                 own = [r for r in others if not set(change.gone).isdisjoint(r.members)]
-                considered = tuple([form for r in own for form in r.forms if form.text != change.plan])
+                forms = [form for r in own for form in r.forms if form.text != change.plan]
+                considered = tuple(sorted(forms, key=lambda form: form.units))
                 found.append(_region(step, change, considered, measured))
     return found
 

@@ -30,7 +30,9 @@ from graphc.ops.determinants import by_singular_values
 from graphc.ops.dtypes import is_half
 
 LEAST = 4  # rows of a matrix: JAX has formulas for determinants of fewer
-ASKED = 64  # rows: with fewer, asking whether a matrix is symmetric takes longer than is saved
+# rows: with fewer, Cholesky's factorization saves less than asking whether it failed takes; and before that, where it
+# is not known, whether a matrix is symmetric
+FEWEST, ASKED = 32, 64
 _SOLVE, _INV, _SLOGDET, _DET, _COFACTOR = FACTORED = tuple(
     [OPS[name] for name in ("solve", "inv", "slogdet", "det", "cofactor")]
 )
@@ -131,7 +133,7 @@ def factorize(x: Any, known: str) -> Factors:
         failed = jnp.isnan(found.packed[..., -1]).any()  # nan anywhere reaches the last element
         return lax.cond(failed, lambda x, found: _decided(eliminate(x)), lambda x, found: found, x, found)
 
-    if x.dtype.kind == "c" or (n < ASKED and known != "definite"):
+    if x.dtype.kind == "c" or (n < (FEWEST if known else ASKED) and known != "definite"):
         return eliminate(x)
     if known == "definite":
         return halve(x)

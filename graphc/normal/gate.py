@@ -64,7 +64,8 @@ class _Flow(NamedTuple):
     composed   whether it is an array that is scaled, or added to one that has a structure
     number     whether it is one number in every place, not zero
     parts      the arrays that are added, scaled, or laid side by side
-    thin       whether it has a product of few columns and rows: writing it, for a sum over it, may be most of the work
+    thin       whether it has a product of few columns and rows: writing it, for a sum over it, may be most of the work;
+               or one that is scaled by what it multiplies
     """
 
     sums: frozenset[int] = frozenset()
@@ -157,6 +158,12 @@ def _is_thin(node: Node, nodes: Mapping[int, Node]) -> bool:
     return larger and operations(node, nodes) <= 2 * FEW_COLUMNS * node.size
 
 
+def _is_quadratic(product: int, node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether a node scales a product by what that multiplies: a sum over (X A) * X is one over (X'X) * A."""
+    read = {_base(i, nodes) for i in nodes[product].inputs} if multiplies(nodes[product]) else set[int]()
+    return any(_base(i, nodes) in read for i in node.inputs)
+
+
 def _has_orders(node: Node, nodes: Mapping[int, Node]) -> bool:
     """Whether a node multiplies more than two arrays with each other."""
     if len(node.inputs) < 3:
@@ -223,7 +230,8 @@ def _through(node: Node, nodes: Mapping[int, Node], below: Sequence[_Flow], sums
     if min(sizes) == node.size:  # by an array of the same size: no order of sums goes past it, but by an outer product
         kept = found.zeros or found.outer
         above = sums if all(f.sums for f in below) else frozenset[int]()
-        return _Flow(above, kept, found.zeros, found.outer, computed=True, parts=own, thin=found.thin)
+        thin = found.thin or any(_is_quadratic(k, node, nodes) for k in sums)
+        return _Flow(above, kept, found.zeros, found.outer, computed=True, parts=own, thin=thin)
     place = sizes.index(max(sizes))
     there = _is_there(node.inputs[place], nodes)
     scaled, composed = there or below[place].scaled, there or found.composed

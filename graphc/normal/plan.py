@@ -17,7 +17,7 @@ from graphc.normal.affine import Unsolved
 from graphc.normal.bounds import KEY, PLAN, Exhausted
 from graphc.normal.form import Factor
 from graphc.normal.subsets import beside, connected, splits
-from graphc.rewrite.cost import PRODUCT_RATE, WRITE
+from graphc.rewrite.cost import WRITE, of_product
 
 MOST_FACTORS = 16
 MOST_ORDERS = 24  # of the same atom's factors, to be compared
@@ -377,7 +377,7 @@ class _Order:
             elif a == b:
                 price = 2 * together + written
             else:
-                price = max(2 * together / PRODUCT_RATE, size(a) + size(b)) + written
+                price = of_product(2 * together, size(a) + size(b)) + written
                 price += self._copied(part, b, own) + self._copied(rest, a, own)
             price += cost[part]
             if not (repeats and self._same(part, rest)):

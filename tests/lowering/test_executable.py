@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -20,12 +21,32 @@ def test_arrays_and_tensors_go_in_and_the_result_keeps_its_structure():
         assert result["rest"][1][1] is None
 
 
+def test_inputs_in_another_order_than_the_arguments_stay_in_it():
+    graph = graphc.trace(lambda *xs, **named: xs[0] - named["y"], torch.zeros(2), y=torch.zeros(2))
+    run = graphc.lower(graph)
+    x, y = jnp.ones(2), jnp.zeros(2)
+    for _ in range(2):
+        assert float(run(x, y=y)[0]) == 1
+    run = graphc.lower(graphc.trace(lambda *xs: xs[1] - xs[0], torch.zeros(2), torch.zeros(2)))
+    for a, b, wanted in ((x, x, 0), (x, y, -1), (y, x, 1), (x, y, -1)):
+        assert float(run(a, b)[0]) == wanted
+
+
 def test_arguments_that_do_not_fit_are_named():
     run = graphc.lower(graphc.trace(lambda x, w: x @ w, torch.zeros(2, 3), torch.zeros(3)))
     with pytest.raises(TypeError, match=r"takes 2 arrays \(x, w\) but 1 were given"):
         run(np.zeros((2, 3), np.float32))
     with pytest.raises(ValueError, match=r"argument 'w' must be f32\[3\], got float64\[3\]"):
         run(np.zeros((2, 3), np.float32), np.zeros(3))
+    x = jnp.zeros((2, 3))
+    run(x, jnp.zeros(3))  # what comes after a call with JAX's own arrays goes straight to the program
+    assert run(x, jnp.ones(3)).shape == (2,)
+    with pytest.raises(ValueError, match=r"argument 'w' must be f32\[3\], got float32\[4\]"):
+        run(x, jnp.zeros(4))
+    with pytest.raises(ValueError, match=r"argument 'w' must be f32\[3\], got int32\[3\]"):
+        run(x, jnp.zeros(3, np.int32))
+    with pytest.raises(TypeError, match=r"takes 2 arrays \(x, w\) but 1 were given"):
+        run(x)
 
 
 def test_an_argument_is_not_taken_for_what_the_function_reaches_by_the_same_name():

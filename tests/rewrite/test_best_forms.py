@@ -104,6 +104,12 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Sequence[tuple
         lambda A, p: (0.85 * (A / A.sum(0)) + 0.15 / N * torch.ones(N, N, dtype=D)) @ p,
         lambda A, p: 0.85 * (A @ (p / A.sum(0))) + 0.15 / N * p.sum(), (M, V), True,
     ),
+    "products of few rows, in pairs": (
+        lambda A, B: torch.diag(A @ B.T), lambda A, B: (A * B).sum(1), ((8, 10 * N), (8, 10 * N)), True,
+    ),
+    "quadratic forms, added": (
+        lambda X, A: (X @ A * X).sum(), lambda X, A: ((X.T @ X) * A).sum(), ((20 * N, 24), (24, 24)), True,
+    ),
     "quasi-Newton update": (_bfgs, _bfgs_by_hand, (M, V, V, V), False),
     "step of conjugate gradients": (_cg, _cg_by_hand, (M, V, V), False),
     "a sum and a mean of one array": (_squeezed, _squeezed_by_hand, ((4, 16, 64), (16, 4), (4, 16)), True),
