@@ -6,6 +6,7 @@ They follow from how values are made, and from what their users have assumed of 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Collection, Mapping
 from typing import final
 
@@ -114,22 +115,26 @@ class Facts:
         """As `deep_form`, if that may be of a matrix that is its transpose."""
         return self.deep_form(id) if self._nodes[id].aval.ndim > 2 or may_mirror(id, self._nodes) else None
 
-    def _formed(self, id: int, deep: bool = False) -> Form | None:
+    def near_form(self, id: int, most: int) -> Form | None:
+        """As `form`, of the `most` nodes next to it."""
+        return self._formed(id, most=most)
+
+    def _formed(self, id: int, deep: bool = False, most: int = MOST_NODES) -> Form | None:
         """deep: products of products are one"""
         nodes = self._nodes
         found: set[int] = set()
         atoms: set[int] = set()
-        stack = [(id, False)]
-        while stack:
-            k, inside = stack.pop()
+        queue = deque([(id, False)])
+        while queue:
+            k, inside = queue.popleft()
             node = nodes[k]
             if k in found or not is_lifted(node, nodes):
                 continue
             found.add(k)
-            if len(found) > MOST_NODES or (inside and multiplies(node) and not deep):
+            if len(found) > most or (inside and multiplies(node) and not deep):
                 atoms.add(k)  # what is below is of no interest
                 continue
-            stack += [(i, inside or multiplies(node)) for i in node.inputs]
+            queue += [(i, inside or multiplies(node)) for i in node.inputs]
         return self._form_of(id, found, atoms)
 
     def product(self, id: int) -> Form | None:

@@ -9,12 +9,14 @@ as in distance covariances and other products of arrays without the means of the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import final
 
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.normal.form import tidy
+from graphc.normal.lift import is_lifted
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.cse import eliminate_common_subexpressions
@@ -36,7 +38,7 @@ def join_sums(graph: Graph) -> Graph:
 
 def vanishes(id: int, axes: tuple[int, ...], nodes: Mapping[int, Node], facts: Facts) -> bool:
     """Whether what an array adds up to along these axes is 0, whatever its atoms are: x - mean(x), but for rounding."""
-    form = facts.form(id) if _takes_sums(id, nodes) else None
+    form = facts.near_form(id, ADDED) if _takes_sums(id, nodes) else None
     totals: dict[object, object] = {}
     for t in () if form is None else form.terms:
         left = tidy(t.coefficient, t.factors, [p for k, p in enumerate(t.places) if k not in axes], t.sizes)
@@ -46,19 +48,22 @@ def vanishes(id: int, axes: tuple[int, ...], nodes: Mapping[int, Node], facts: F
 
 
 def _takes_sums(id: int, nodes: Mapping[int, Node]) -> bool:
-    """Whether a sum has a sum or a mean among what it adds up, spread: of others no form is asked."""
-    shape, stack = nodes[id].shape, [id]
-    for _ in range(ADDED):
-        node = nodes[stack.pop()] if stack else None
-        if node is None or (node.op in (_SUM, _MEAN) and node.id != id):
-            return node is not None
-        if (node.op is _ADD or node.op is _SUB) and node.shape == shape:
-            stack += node.inputs
-        elif node.shape != shape and (node.op.view or node.op.pointwise):
-            stack += [i for i in node.inputs if nodes[i].size == node.size]
-        elif node.op is _SPREAD:
-            stack += node.inputs
-    return False
+    """Whether each atom of a sum is an atom of a sum or a mean that is added as well: of others no form is asked."""
+    near = _near([id], nodes, lambda node: node.op is not _SUM and node.op is not _MEAN)
+    sums = [k for k in near if nodes[k].op is _SUM or nodes[k].op is _MEAN]
+    below = _near([i for k in sums for i in nodes[k].inputs], nodes, lambda node: True) if sums else set[int]()
+    return bool(sums) and all(is_lifted(nodes[k], nodes) or k in below for k in near)
+
+
+def _near(ids: Sequence[int], nodes: Mapping[int, Node], through: Callable[[Node], bool]) -> set[int]:
+    """These nodes, and what they are forms of, as far as it goes `through` nodes."""
+    found, queue = set[int](), deque(ids)
+    while queue and len(found) < ADDED:
+        node = nodes[queue.popleft()]
+        if node.id not in found and is_lifted(node, nodes) and through(node):
+            queue += node.inputs
+        found.add(node.id)
+    return found
 
 
 def _adds_up(node: Node) -> bool:
