@@ -33,9 +33,7 @@ class Question(NamedTuple):
     @property
     def reads(self) -> set[int]:
         """The ids of the nodes whose values it is about."""
-        if self.ranges is not None:
-            return {r.id for r in self.ranges}
-        return {self.node.inputs[k] for k in _asked_of(self.node)}
+        return set(self.node.inputs) if self.ranges is None else {r.id for r in self.ranges}
 
 
 class Prechecks(NamedTuple):
@@ -88,8 +86,7 @@ class Prechecks(NamedTuple):
             elif step.ranges is None:
                 check = step.node.check
                 assert check is not None
-                about = _asked_of(step.node)
-                operands = ", ".join(value(i) if k in about else "None" for k, i in enumerate(step.node.inputs))
+                operands = ", ".join(value(i) for i in step.node.inputs)
                 ok, params = names.of(check.ok), names.of(dict(step.node.params))
                 found.append(f" if not {ok}({names.of(np)}, {operands}, **{params}): {miss}")
             else:
@@ -156,17 +153,13 @@ def _question(graph: Graph, node: Node) -> Question | None:
     return Question(node, None) if exact else None
 
 
-def _asked_of(node: Node) -> Collection[int]:
-    """The numbers of the operands that the check of `node` is about."""
-    about = None if node.check is None else node.check.about
-    return range(len(node.inputs)) if about is None else about
-
-
 def _always_holds(graph: Graph, question: Question) -> bool:
     """Whether a check is about constants, as of a divisor, and holds."""
     node, check = question.node, question.node.check
-    operands = [graph.nodes[i] if k in _asked_of(node) else None for k, i in enumerate(node.inputs)]
-    if check is None or question.ranges is not None or not all(map(_is_known, operands)):
+    if check is None or check.about is None or question.ranges is not None:
+        return False
+    operands = [graph.nodes[i] if k in check.about else None for k, i in enumerate(node.inputs)]
+    if not all(map(_is_known, operands)):
         return False
     values = [None if x is None else run_kernel(x.op, [], x.params) for x in operands]
     return bool(check.ok(np, *values, **node.params))

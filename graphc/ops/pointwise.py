@@ -108,7 +108,7 @@ sgn = op("sgn", "input", doc="The sign; of a complex number z, z / |z|, and 0 of
 
 
 def _nonzero_divisor(xp, x, y):
-    return is_inexact(y.dtype) or xp.all(y != 0)
+    return is_inexact(y.dtype) or (x is not None and x.size == 0) or xp.all(y != 0)
 
 
 ZERO_DIVISION = Check(_nonzero_divisor, RuntimeError, "ZeroDivisionError", whole_only=True, about=(1,))

@@ -329,7 +329,7 @@ class Check(NamedTuple):
     whole_only  whether the test holds for all results but integers and bools
     detail  f(*arrays, **params): what is wrong where, for the message, where the arrays are at hand
     place   the same, for a message with "{place}" in it
-    about   the numbers of the operands that the test depends on, None for all; it may be given None for the others
+    about   the numbers of the operands that decide the test: it holds if it does with None in place of the others
     """
 
     ok: Callable[..., Any]

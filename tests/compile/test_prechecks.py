@@ -77,6 +77,20 @@ def test_what_is_computed_from_floats_is_asked_inside(f, calls):
     same_as_eager(f, *((x,) for x in calls), inside=True)
 
 
+def test_a_divisor_that_is_a_constant_is_asked_once():
+    graph = graphc.trace(lambda i, j: (i % 7, i // j), ints(3, 9), ints(2, 0))
+    by_constant, by_operand = (node.id for node in graph.nodes.values() if node.check is not None)
+    found = prechecks.prechecks(graph, graph.inputs)
+    assert found.settled == {by_constant, by_operand}
+    assert [(q.node.id, q.ranges) for q in found.steps if isinstance(q, prechecks.Question)] == [
+        (by_constant, ()), (by_operand, None)]  # fmt: skip
+
+
+def test_no_element_is_divided_by_zero():
+    assert same_as_eager(lambda i: i // 0, (ints(),), (ints(1),), inside=False) == 1
+    assert same_as_eager(lambda i: i % (i.sum() * 0), (ints(),), (ints(1),), inside=False) == 1
+
+
 def test_large_arrays_are_asked_inside():
     i = torch.zeros(prechecks.MOST_ELEMENTS + 1, dtype=torch.int64)
     bad = i.clone()
