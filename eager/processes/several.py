@@ -8,11 +8,11 @@ from typing import Any, final
 from eager.core.tensor import Tensor
 from eager.processes.collectives import all_gather, all_reduce, list_argument
 from eager.processes.futures import Future
-from eager.processes.world import ReduceOp
+from eager.processes.world import ReduceOp, get_world_size
 
 __all__ = ["all_gather_coalesced", "all_reduce_coalesced"]
 
-LENGTHS = "all_gather_coalesced: expected {expected} lists of tensors, one for each input, got {got}"
+LENGTHS = "all_gather_coalesced: expected {expected}, for each process one tensor for each input, got {got}"
 
 
 @final
@@ -53,10 +53,11 @@ def all_reduce_coalesced(
 def all_gather_coalesced(
     output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
 ) -> Any:
-    """Tensor k of all processes in list k. RuntimeError for another number of lists."""
+    """All tensors of process k in list k. RuntimeError for other numbers of lists and tensors."""
     list_argument(input_tensor_list, "tensor_list")
-    if len(output_tensor_lists) != len(input_tensor_list):
-        raise RuntimeError(LENGTHS.format(expected=len(input_tensor_list), got=len(output_tensor_lists)))
-    pairs = zip(output_tensor_lists, input_tensor_list, strict=True)
-    works = [all_gather(outputs, tensor, group, async_op) for outputs, tensor in pairs]
+    lengths = [len(input_tensor_list)] * get_world_size(group)
+    if [*map(len, output_tensor_lists)] != lengths:
+        raise RuntimeError(LENGTHS.format(expected=lengths, got=[*map(len, output_tensor_lists)]))
+    pairs = zip(zip(*output_tensor_lists, strict=True), input_tensor_list, strict=True)
+    works = [all_gather([*outputs], tensor, group, async_op) for outputs, tensor in pairs]
     return _Works(works, output_tensor_lists) if async_op else None

@@ -253,10 +253,10 @@ BEYOND_GLOO = {"beyond gloo"}
 
 
 def _several(torch: Any, dist: Any, rank: int, size: int) -> Any:
-    xs = [torch.from_numpy(_values(rank)), torch.full((2,), float(rank))]
+    xs = [torch.from_numpy(_values(rank)), torch.full((2,), rank)]
     dist.all_reduce_coalesced(xs, async_op=True).wait()
-    gathered = [[torch.empty(2) for _ in range(size)], [torch.empty(3, dtype=torch.int64) for _ in range(size)]]
-    dist.all_gather_coalesced(gathered, [torch.full((2,), float(rank)), torch.from_numpy(_values(rank))])
+    gathered = [[torch.empty(n, dtype=torch.int64) for n in (2, 3)] for _ in range(size)]
+    dist.all_gather_coalesced(gathered, [torch.full((2,), rank), torch.from_numpy(_values(rank))])
     return [x.numpy() for x in xs], [[x.numpy() for x in own] for own in gathered]
 
 
@@ -271,8 +271,8 @@ CASES: dict[str, Case] = {
     "several": Case(
         _several,
         lambda rank, size: (
-            [_all(size).sum(0), np.full(2, size * (size - 1) / 2, np.float32)],
-            [[np.full(2, k, np.float32) for k in range(size)], list(_all(size))],
+            [_all(size).sum(0), np.full(2, size * (size - 1) // 2)],
+            [[np.full(2, k), _values(k)] for k in range(size)],
         ),
     ),
     "questions": Case(
