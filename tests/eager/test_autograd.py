@@ -280,6 +280,16 @@ def test_retain_graph():
         y.backward()
 
 
+def test_grad_frees_the_values_that_were_saved_and_keeps_shapes():
+    x = leaf([1.0, 2.0])
+    product, sum_ = x * x, x.sum()
+    autograd.grad(product, x, tensor([1.0, 1.0]))
+    with pytest.raises(RuntimeError, match=TWICE):
+        autograd.grad(product, x, tensor([1.0, 1.0]))
+    for _ in range(2):
+        assert values(*autograd.grad(sum_, x)) == [1.0, 1.0]
+
+
 def test_shared_part_of_the_graph_is_freed():
     x = leaf(2.0)
     shared = x * x
