@@ -140,8 +140,9 @@ class Number:
         return self._made("div", *((other, self) if reflected else (self, other)))
 
     def _whole(self, name: str, other: Any) -> Any:
-        """`//` or `%` of an integer by one that is known; anything else is fixed."""
-        if self._symbol.dtype != INT64 or type(other) is not int or not 0 < abs(other) < _BEYOND:
+        """`//` or `%` by a number that is known; anything else is fixed."""
+        known = (type(other) is int or type(other) is float) and 0 < abs(other) < _BEYOND
+        if not known or self._symbol.dtype == BOOL or (self._symbol.dtype == FLOAT64 and not self.is_finite()):
             return _WHOLE[name](self.known(), other.known() if type(other) is Number else other)
         return self._binary(name, other)
 
@@ -184,9 +185,25 @@ class Number:
         number = self if self._symbol.dtype != BOOL else self._binary("mul", 1)
         return self._made("abs", number._symbol)
 
-    def cos(self) -> Any:
-        """Its cosine, for the schedulers of `eager.optim`: `math.cos` would fix the number."""
-        return self._made("cos", self)
+    @staticmethod
+    def made(op: Op, operands: Sequence[Any]) -> Any:
+        """The float that `op` makes of numbers, of which one at least is traced."""
+        return next(x for x in operands if type(x) is Number)._made(op.name, *operands)
+
+    def is_finite(self) -> bool:
+        """Whether it is: the program depends on that from now on."""
+        return bool(self._made("isfinite", self))
+
+    def _rounded(self, name: str) -> Any:
+        """The integer that op `name` gives of it; of one that int64 does not hold, the number itself."""
+        if self._symbol.dtype != FLOAT64:
+            return self._binary("mul", 1)
+        if not abs(self) < _BEYOND >> 1:
+            return getattr(self.known(), f"__{name}__")()
+        return Number(self._tracer, self._cast(self._made(name, self)._symbol, INT64))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self._rounded("round") if digits is None else round(self.known(), digits)
 
     def __bool__(self) -> bool:
         if self._symbol.dtype == BOOL:
@@ -195,6 +212,9 @@ class Number:
 
     def __hash__(self) -> int:
         return hash(self.known())
+
+    __array_ufunc__: Callable[..., Any]  # both of `number_functions`
+    __array_function__: Callable[..., Any]
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.asarray(self.known(), dtype)
@@ -305,7 +325,13 @@ def _install() -> None:
                 return self._binary(name, other, True)
 
             setattr(Number, f"__r{name}__", reflected)
-    for name in ("int", "float", "index", "trunc", "floor", "ceil", "round", "rmod",
+    for name in ("trunc", "floor", "ceil"):
+
+        def rounded(self: Number, name: str = name) -> Any:
+            return self._rounded(name)
+
+        setattr(Number, f"__{name}__", rounded)
+    for name in ("int", "float", "index", "rmod",
                  "rfloordiv", "divmod", "rdivmod", "and", "rand", "or", "ror", "xor", "rxor", "invert",
                  "lshift", "rlshift", "rshift", "rrshift"):  # fmt: skip
         setattr(Number, f"__{name}__", _fixing(f"__{name}__"))
