@@ -74,7 +74,8 @@ def _of_ufunc(self: Number, ufunc: np.ufunc, method: str, *operands: Any, **opti
         _op_of(ufunc) if method == "__call__" and not options and all(isinstance(x, _PLAIN) for x in operands) else None
     )
     if op is not None and _is_float(ufunc, operands):
-        return _traced(op, ufunc, operands)
+        found = _traced(op, ufunc, operands)
+        return found.as_of_numpy() if type(found) is Number else found
     return getattr(ufunc, method)(*map(_known, operands), **options)
 
 
@@ -112,7 +113,8 @@ def _of_function(self: Number, function: Callable[..., Any], types: Any, args: A
     if own is not None and len(args) == 3 and not options and type(args[0]) is Number:
         others = np.concatenate([np.ravel(np.asarray(x, object)) for x in args[1:]])
         if not any(type(x) is Number for x in others) and args[0].is_finite():
-            return own(*args)
+            found = own(*args)
+            return found.as_of_numpy() if type(found) is Number else found
     return function(*map(_known, args), **{name: _known(value) for name, value in options.items()})
 
 

@@ -232,6 +232,8 @@ def finished(
     def numbered(leaf: Any, path: str) -> Any:
         if type(leaf) is Kept:
             return leaf
+        if type(leaf) is Number and leaf.of_numpy:  # a program returns numbers of Python's
+            return leaf.known()
         leaves.append(leaf)
         slot = Slot(len(leaves) - 1)
         own = vars(leaf) if isinstance(leaf, Tensor) else None  # a number that is asked would be known

@@ -69,3 +69,15 @@ def test_a_loss_is_taken_as_well() -> None:
         x = torch.full((2,), k / 4, dtype=torch.float64)
         assert compiled(x).tolist() == pytest.approx([k / 4 * math.exp(-k / 2)] * 2)
     assert len(compiled.explain().programs) == 1
+
+
+def test_numbers_of_numpy_stay_what_they_are() -> None:
+    def f(x: torch.Tensor) -> Any:
+        root = np.sqrt(x.sum().item())
+        return x * root.astype(np.float32).item(), root, 2 * root, isinstance(root, np.floating), repr(root)
+
+    compiled = graphc.compile(f)
+    for x in (torch.ones(4), torch.ones(4) * 4):
+        (ours, *found), (theirs, *known) = compiled(x), f(x)
+        assert found == known and list(map(type, found)) == list(map(type, known))
+        torch.testing.assert_close(ours, theirs)
