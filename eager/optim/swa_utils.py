@@ -12,7 +12,7 @@ from eager.core.grad_mode import no_grad
 from eager.functional.creation import tensor
 from eager.nn.module import Module
 from eager.nn.modules.batchnorm import _BatchNorm
-from eager.optim.lr_scheduler.base import LRScheduler, cosine, for_each_group
+from eager.optim.lr_scheduler.base import LRScheduler, for_each_group
 from eager.optim.optimizer import Optimizer
 
 __all__ = [
@@ -145,7 +145,7 @@ class SWALR(LRScheduler):
     def _weight(self, epoch: int) -> float:
         """How much of the way has been gone at `epoch`."""
         part = max(0.0, min(1.0, epoch / max(1, self.anneal_epochs)))
-        return (1 - cosine(math.pi * part)) / 2 if self._anneal_strategy == "cos" else part
+        return (1 - math.cos(math.pi * part)) / 2 if self._anneal_strategy == "cos" else part
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()

@@ -39,14 +39,18 @@ _WHOLE = {"floor_divide": operator.floordiv, "remainder": operator.mod}
 
 @final
 class Number:
-    """See above. `isinstance` takes it for the float, int or bool that it stands for."""
+    """See above. `isinstance` takes it for the float, int or bool that it stands for.
 
-    __slots__ = ("_known", "_symbol", "_tracer")
+    of_numpy  whether that is NumPy's float64, as what functions of NumPy give
+    """
 
-    def __init__(self, tracer: Tracer, symbol: Symbol):
+    __slots__ = ("_known", "_symbol", "_tracer", "of_numpy")
+
+    def __init__(self, tracer: Tracer, symbol: Symbol, of_numpy: bool = False):
         self._tracer = tracer
         self._symbol = symbol
         self._known: Any = None
+        self.of_numpy = of_numpy
 
     @staticmethod
     def of(tracer: Tracer, symbol: Symbol) -> Any:
@@ -68,7 +72,7 @@ class Number:
 
     @property
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _KINDS[self._symbol.dtype]
+        return np.float64 if self.of_numpy else _KINDS[self._symbol.dtype]
 
     @property
     def tracer(self) -> Tracer:
@@ -85,7 +89,8 @@ class Number:
         """The Python number; the program depends on it from now on."""
         if self._known is None:
             self._symbol.check_open(self._tracer.builder)
-            self._known = self._tracer.concretization.known_number(self._symbol)
+            known = self._tracer.concretization.known_number(self._symbol)
+            self._known = np.float64(known) if self.of_numpy else known
         return self._known
 
     def concrete(self) -> Any:
@@ -104,7 +109,9 @@ class Number:
     def _made(self, name: str, *operands: Any) -> Any:
         """The result of op `name`, of Symbols; numbers are taken in float64."""
         symbols = [x if isinstance(x, Symbol) else self._cast(self._wide(x), FLOAT64) for x in operands]
-        return Number(self._tracer, self._tracer.builder.apply(OPS[name], symbols, {}))
+        made = self._tracer.builder.apply(OPS[name], symbols, {})
+        of_numpy = any(type(x) is Number and x.of_numpy for x in operands)
+        return Number(self._tracer, made, of_numpy and made.dtype == FLOAT64)
 
     def _cast(self, symbol: Symbol, dtype: np.dtype) -> Symbol:
         return symbol if symbol.dtype == dtype else self._tracer.builder.emit(_CAST, (symbol,), {"dtype": dtype})
@@ -119,7 +126,9 @@ class Number:
         if a.dtype != b.dtype or (a.dtype == BOOL and name in ("add", "sub", "mul")):
             wide = FLOAT64 if FLOAT64 in (a.dtype, b.dtype) else INT64
             a, b = self._cast(a, wide), self._cast(b, wide)
-        return self._made(name, *((b, a) if reflected else (a, b)))
+        made = self._made(name, *((b, a) if reflected else (a, b)))
+        made.of_numpy = made.symbol.dtype == FLOAT64 and any(isinstance(x, np.generic) for x in (self, other))
+        return made
 
     def _wide(self, x: Any) -> Symbol:
         if type(x) is Number:
@@ -140,8 +149,9 @@ class Number:
         return self._made("div", *((other, self) if reflected else (self, other)))
 
     def _whole(self, name: str, other: Any) -> Any:
-        """`//` or `%` of an integer by one that is known; anything else is fixed."""
-        if self._symbol.dtype != INT64 or type(other) is not int or not 0 < abs(other) < _BEYOND:
+        """`//` or `%` by a number that is known; anything else is fixed."""
+        known = (type(other) is int or type(other) is float) and 0 < abs(other) < _BEYOND
+        if not known or self._symbol.dtype == BOOL or (self._symbol.dtype == FLOAT64 and not self.is_finite()):
             return _WHOLE[name](self.known(), other.known() if type(other) is Number else other)
         return self._binary(name, other)
 
@@ -184,9 +194,29 @@ class Number:
         number = self if self._symbol.dtype != BOOL else self._binary("mul", 1)
         return self._made("abs", number._symbol)
 
-    def cos(self) -> Any:
-        """Its cosine, for the schedulers of `eager.optim`: `math.cos` would fix the number."""
-        return self._made("cos", self)
+    def as_of_numpy(self) -> Any:
+        """The same as NumPy's float64."""
+        return Number(self._tracer, self._symbol, True)
+
+    @staticmethod
+    def made(op: Op, operands: Sequence[Any]) -> Any:
+        """The float that `op` makes of numbers, of which one at least is traced."""
+        return next(x for x in operands if type(x) is Number)._made(op.name, *operands)
+
+    def is_finite(self) -> bool:
+        """Whether it is: the program depends on that from now on."""
+        return bool(self._made("isfinite", self))
+
+    def _rounded(self, name: str) -> Any:
+        """The integer that op `name` gives of it; of one that int64 does not hold, the number itself."""
+        if self._symbol.dtype != FLOAT64:
+            return self._binary("mul", 1)
+        if not abs(self) < _BEYOND >> 1:
+            return getattr(self.known(), f"__{name}__")()
+        return Number(self._tracer, self._cast(self._made(name, self)._symbol, INT64))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self._rounded("round") if digits is None else round(self.known(), digits)
 
     def __bool__(self) -> bool:
         if self._symbol.dtype == BOOL:
@@ -196,12 +226,15 @@ class Number:
     def __hash__(self) -> int:
         return hash(self.known())
 
+    __array_ufunc__: Callable[..., Any]  # both of `number_functions`
+    __array_function__: Callable[..., Any]
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.asarray(self.known(), dtype)
 
     def __getattr__(self, name: str) -> Any:
-        if not hasattr(_KINDS[self._symbol.dtype], name):  # as `_d`, which only tensors have
-            raise AttributeError(f"'{_KINDS[self._symbol.dtype].__name__}' object has no attribute '{name}'")
+        if not hasattr(kind := self.__class__, name):  # as `_d`, which only tensors have
+            raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
         return getattr(self.known(), name)
 
     def __complex__(self) -> complex:
@@ -214,7 +247,7 @@ class Number:
         return self
 
     def __reduce__(self) -> Any:
-        return _KINDS[self._symbol.dtype], (self.known(),)
+        return self.__class__, (self.known(),)
 
     def __repr__(self) -> str:
         return repr(self._shown())
@@ -305,7 +338,13 @@ def _install() -> None:
                 return self._binary(name, other, True)
 
             setattr(Number, f"__r{name}__", reflected)
-    for name in ("int", "float", "index", "trunc", "floor", "ceil", "round", "rmod",
+    for name in ("trunc", "floor", "ceil"):
+
+        def rounded(self: Number, name: str = name) -> Any:
+            return self._rounded(name)
+
+        setattr(Number, f"__{name}__", rounded)
+    for name in ("int", "float", "index", "rmod",
                  "rfloordiv", "divmod", "rdivmod", "and", "rand", "or", "ror", "xor", "rxor", "invert",
                  "lshift", "rlshift", "rshift", "rrshift"):  # fmt: skip
         setattr(Number, f"__{name}__", _fixing(f"__{name}__"))

@@ -20,6 +20,7 @@ from graphc.capture.flow.control import scan_of_layer
 from graphc.capture.location import user_line
 from graphc.capture.materialization import Materializer
 from graphc.capture.number import Number
+from graphc.capture.number_functions import functions_of_numbers
 from graphc.capture.program import Checks, Effects, Guarded, MadeLeaf, Program, Recorded, Result
 from graphc.capture.sources import Computed, Drawn, History, ViewOf
 from graphc.capture.state.append_only import done_once
@@ -152,7 +153,7 @@ def _run(
 ) -> Any:
     """What `fn` returns for symbols. If it raises: the refusal that this stands for, or what it raised itself."""
     try:
-        with environment.watching():
+        with environment.watching(), functions_of_numbers(environment.places):
             return fn(*containers.args, **containers.kwargs)
     except Exception as raised:
         error = tracer.concretization.refusal(raised) or raised
@@ -231,6 +232,8 @@ def finished(
     def numbered(leaf: Any, path: str) -> Any:
         if type(leaf) is Kept:
             return leaf
+        if type(leaf) is Number and leaf.of_numpy:  # a program returns numbers of Python's
+            return leaf.known()
         leaves.append(leaf)
         slot = Slot(len(leaves) - 1)
         own = vars(leaf) if isinstance(leaf, Tensor) else None  # a number that is asked would be known

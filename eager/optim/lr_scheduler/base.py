@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable
 from contextlib import contextmanager
@@ -32,11 +31,6 @@ EPOCH_IS_OLD = (
     "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
 )
 USE_LAST = "To get the last learning rate computed by the scheduler, please use `get_last_lr()`."
-
-
-def cosine(angle: Any) -> Any:
-    """`math.cos`, which a number that a trace leaves open computes when the program runs."""
-    return angle.cos() if hasattr(angle, "cos") else math.cos(angle)
 
 
 def rates(optimizer: Optimizer, name: str = "lr") -> list[Any]:

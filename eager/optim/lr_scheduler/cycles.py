@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from eager.optim.lr_scheduler.base import LRScheduler, check_optimizer, cosine, for_each_group, set_rate
+from eager.optim.lr_scheduler.base import LRScheduler, check_optimizer, for_each_group, set_rate
 from eager.optim.optimizer import Group, Optimizer
 
 NO_MOMENTUM = "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
@@ -19,7 +19,7 @@ SHAPES: dict[str, tuple[Callable[[float, float], float], str]] = {
 }
 # strategy of OneCycleLR -> value between start and end
 ANNEALING: dict[str, Callable[[float, float, float], float]] = {
-    "cos": lambda start, end, part: end + (start - end) / 2.0 * (cosine(math.pi * part) + 1),
+    "cos": lambda start, end, part: end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1),
     "linear": lambda start, end, part: (end - start) * part + start,
 }
 

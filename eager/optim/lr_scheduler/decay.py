@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from eager.optim.lr_scheduler.base import GroupwiseLR, LRScheduler, cosine, rates
+from eager.optim.lr_scheduler.base import GroupwiseLR, LRScheduler, rates
 from eager.optim.optimizer import Optimizer
 
 
@@ -182,15 +182,15 @@ class CosineAnnealingLR(GroupwiseLR):
         self._begin(locals())
 
     def _height(self, epoch: int) -> float:
-        return 1 + cosine(math.pi * epoch / self.T_max)
+        return 1 + math.cos(math.pi * epoch / self.T_max)
 
     def _next(self, lr: Any, base: Any) -> Any:
         if self._is_initial:
             return lr
         if self._step_count == 1 and self.last_epoch > 0:
-            return self.eta_min + (base - self.eta_min) * (1 + cosine(self.last_epoch * math.pi / self.T_max)) / 2
+            return self.eta_min + (base - self.eta_min) * (1 + math.cos(self.last_epoch * math.pi / self.T_max)) / 2
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the recurrence divides by zero here
-            return lr + (base - self.eta_min) * (1 - cosine(math.pi / self.T_max)) / 2
+            return lr + (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
         ratio = self._height(self.last_epoch) / self._height(self.last_epoch - 1)
         return ratio * (lr - self.eta_min) + self.eta_min
 
@@ -220,7 +220,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
-        height = 1 + cosine(math.pi * self.T_cur / self.T_i)
+        height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:  # type: ignore[override]

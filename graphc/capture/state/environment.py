@@ -87,6 +87,11 @@ class Environment:
         self._places = [place for place in self._walk.places if not self.lifting.covers(place)]
         self._guarded = [*(place for place in self._places if place.guarded), *self.lifting.guards]
 
+    @property
+    def places(self) -> Sequence[Place]:
+        """All that are known, also those that are read anew."""
+        return self._walk.places
+
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """The function is traced inside the block: what it reaches becomes known at the latest."""
