@@ -121,7 +121,7 @@ def check_parts(data: bytes, refuse: Refuse) -> None:
     JAX and dtypes. Nothing of it is built here: inert objects stand for all that it would call."""
     try:
         for opcode, place, _ in pickletools.genops(data):
-            if opcode.name in _KEEP and place > len(data):
+            if opcode.name in _KEEP and (place or 0) > len(data):
                 raise refuse(FAR.format(place=place), "the program")
         _Names(io.BytesIO(data), refuse).load()
     except ProgramFileError:
