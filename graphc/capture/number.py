@@ -1,7 +1,7 @@
 """Number: a Python number that is not known until the program runs, such as `loss.item()`.
 
 Arithmetic and comparisons stay in the graph, in float64 or int64, which is what Python computes in. Whatever needs the
-number itself (`if`, `range`, `math.sqrt`) fixes it: the program then holds on the path with that value only.
+number itself (`if`, `range`, `float(n)`) fixes it: the program then holds on the path with that value only.
 """
 
 from __future__ import annotations
