@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 import types
 from collections.abc import Callable
 from typing import Any
@@ -219,3 +220,43 @@ def test_a_rate_that_is_a_tensor_is_an_input_and_no_constant(kind: Any):
     count, why = programs(run)
     assert count <= 2, why  # the first step makes state
     assert seen[1] == pytest.approx(seen[0], rel=1e-6)
+
+
+def _update(group, lr):
+    group.update(lr=lr)
+
+
+def _change_two(group, lr):
+    group["lr"], group["momentum"] = lr, 1 - lr
+
+
+@pytest.mark.parametrize("change", [lambda group, lr: group.__setitem__("lr", lr), _update, _change_two])
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.RMSprop])
+def test_rates_that_a_step_sets_are_inputs(kind, change):
+    def made(compiled):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(2, 1)
+        optimizer, state = kind(model.parameters(), lr=1.0, momentum=0.5), {"count": 0}
+
+        def step(x):
+            state["count"] += 1
+            for group in optimizer.param_groups:
+                change(group, 0.01 / math.sqrt(state["count"]))
+            loss = (model(x) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return (graphc.compile(step) if compiled else step), optimizer
+
+    (eager_step, mine), (step, theirs) = made(False), made(True)
+    for _ in range(6):
+        assert torch.allclose(step(torch.ones(3, 2)), eager_step(torch.ones(3, 2)))
+        (a,), (b,) = mine.param_groups, theirs.param_groups
+        assert [b[name] for name in ("lr", "momentum")] == [a[name] for name in ("lr", "momentum")]
+        assert all(torch.allclose(v, w) for v, w in zip(a["params"], b["params"], strict=True))
+    assert programs(step)[0] <= 2
+    for optimizer in (mine, theirs):
+        optimizer.param_groups[0]["dampening" if kind is torch.optim.SGD else "alpha"] = 0.25
+    assert torch.allclose(step(torch.ones(3, 2)), eager_step(torch.ones(3, 2)))  # what has not changed is a guard

@@ -47,20 +47,28 @@ NUMBERS = {float: FLOAT64, int: INT64}
 class LiftedPlaces:
     """The lifted places of one compiled function. `numbers`: whether those with numbers are among them."""
 
-    def __init__(self, numbers: bool = True, known: dict[Any, tuple[Any, Path]] | None = None):
+    def __init__(
+        self, numbers: bool = True, known: dict[Any, tuple[Any, Path]] | None = None,
+        ways: dict[Any, frozenset[Way]] | None = None,
+    ):  # fmt: skip
         self.numbers = numbers
         # key -> owner, which keeps its id from other use, and path
         self._known: dict[Any, tuple[Any, Path]] = {} if known is None else known
+        self._ways: dict[Any, frozenset[Way]] = {} if ways is None else ways
         self._by_value: set[Any] = set()
 
     def learn(self, places: Iterable[Place]) -> bool:
-        """Take up those of `places`, whose guards have broken, that have kept their outline: whether any is new."""
-        before = len(self._known)
+        """Take up those of `places`, whose guards have broken, that have kept their outline, and what has changed in
+        them: whether any is new."""
+        new = False
         for place in places:
             of = outline(place.kept)
             if not isinstance(place, (OutlineKept, Reading)) and can_change(of) and fits(place.read(), of):
-                self._known[_key(place)] = place.owner, place.path
-        return len(self._known) > before
+                key = _key(place)
+                ways = self._ways.get(key, frozenset()) | _changed(place, of)
+                new = new or key not in self._known or ways != self._ways[key]
+                self._known[key], self._ways[key] = (place.owner, place.path), ways
+        return new
 
     def fix(self, substituted: Lifting) -> None:
         """Let places with numbers be guarded by value from now on: the function cannot be traced without."""
@@ -72,15 +80,22 @@ class LiftedPlaces:
 
     def without_numbers(self) -> LiftedPlaces:
         """The same places but for those with numbers."""
-        return LiftedPlaces(False, self._known)
+        return LiftedPlaces(False, self._known, self._ways)
 
     def chosen(self, places: Iterable[Place]) -> Iterator[tuple[Place, Outline]]:
         """Those of `places` that move, with their outlines."""
         for place in places:
             if (key := _key(place)) in self._known and key not in self._by_value:
-                of = outline(place.kept)
+                of = outline(place.kept, self._ways[key])
                 if can_change(of) and (self.numbers or not _has_number(of)):
                     yield place, of
+
+
+def _changed(place: Place, of: Outline) -> frozenset[Way]:
+    """The ways to what has changed in a place; to all that can, if nothing has."""
+    before, now = place.kept, place.read()
+    ways = [way for way, _ in changing(of)]
+    return frozenset([way for way in ways if not _is_same(element(before, way), element(now, way))] or ways)
 
 
 def _has_number(of: Outline) -> bool:

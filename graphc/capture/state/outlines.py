@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from eager.core.tensor import Tensor
@@ -81,25 +81,36 @@ def _is_wide(value: Any) -> bool:
     return False
 
 
-def outline(value: Any) -> Outline:
-    """The outline of a value, or of what `snapshots.keep` has kept of one. A wide one is fixed as a whole."""
-    return Fixed(value if isinstance(value, Contents) else keep(value)) if _is_wide(value) else _outline(value, set())
+def outline(value: Any, ways: Collection[Way] | None = None) -> Outline:
+    """The outline of a value, or of what `snapshots.keep` has kept of one. A wide one is fixed as a whole.
+
+    ways    to what may change; None: all tensors and numbers may
+    """
+    return _fixed(value) if _is_wide(value) else _outline(value, set(), (), ways)
 
 
-def _outline(value: Any, above: set[int]) -> Outline:
+def _fixed(value: Any) -> Fixed:
+    return Fixed(value if isinstance(value, Contents) else keep(value))
+
+
+def _outline(value: Any, above: set[int], way: Way, ways: Collection[Way] | None) -> Outline:
+    if ways is not None and not any(w[: len(way)] == way for w in ways):
+        return _fixed(value)
     if isinstance(value, Tensor):
         return TensorKind.of(value)
     if is_number(value):
         return NumberKind(type(value))
     container = value.container if isinstance(value, Contents) else value
     if not is_branch(container) or id(container) in above:
-        return Fixed(value if isinstance(value, Contents) else keep(value))
+        return _fixed(value)
     if isinstance(value, Contents):
         items, keys = value.kept, value.keys
     else:
         items, keys = (list(value.values()) if isinstance(value, dict) else list(value)), keys_of(value)
-    inside = tuple([_outline(item, above | {id(container)}) for item in items])
-    return Branch(type(container), tuple(range(len(items)) if keys is None else keys), inside)
+    keys = tuple(range(len(items)) if keys is None else keys)
+    pairs = zip(keys, items, strict=True)
+    inside = tuple([_outline(item, above | {id(container)}, (*way, key), ways) for key, item in pairs])
+    return Branch(type(container), keys, inside)
 
 
 def fits(value: Any, to: Outline) -> bool:
@@ -134,11 +145,12 @@ def can_change(of: Outline) -> bool:
 
 
 def element(value: Any, way: Way) -> Any:
-    """What `way` leads to in `value`; None if it leads nowhere."""
+    """What `way` leads to in `value`, or in what was kept of one; None if it leads nowhere."""
     try:
         for key in way:
-            value = value[key]
-    except (LookupError, TypeError):
+            kept = isinstance(value, Contents)
+            value = value.kept[key if value.keys is None else value.keys.index(key)] if kept else value[key]
+    except (LookupError, TypeError, ValueError):
         return None
     return value
 
