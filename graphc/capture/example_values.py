@@ -178,10 +178,8 @@ class HostedValues:
             kernel = None if node.op.structured else node.op.kernel
             if source is not None:
                 given = f"numbers[{source.position}]" if isinstance(source, Argument) else f"{names.of(source.get)}()"
-                kind = python.get(node.id)
-                lines.append(
-                    f" {value} = " + (f"{kind}({given})" if kind else f"asarray({given}, {names.of(node.dtype)})")
-                )
+                made = f"{python[node.id]}({given})" if number else f"asarray({given}, {names.of(node.dtype)})"
+                lines.append(f" {value} = {made}")
             elif not operands and kernel is not None:
                 constant = run_kernel(node.op, [], node.params)
                 known[node.id] = names.of(constant.item() if number else constant)
