@@ -102,7 +102,8 @@ def _of_columns(x: np.ndarray, eps: float, g: np.ndarray | None = None) -> np.nd
     ones, result = np.ones(step, x.dtype), np.empty(x.shape, x.dtype)
 
     def mean_of(terms: Callable[[slice], np.ndarray]) -> np.ndarray:
-        found = total(np.array([ones[: len(part)] @ part for part in map(terms, blocks)]), 0)
+        sums = [ones[: len(part)] @ part for part in map(terms, blocks)]
+        found = sums[0] if len(sums) == 1 else total(np.array(sums), 0)
         found /= n
         return found
 
