@@ -181,7 +181,7 @@ def test_as_many_terms_are_counted_as_operands_reach_one_element(name: str, rng:
         for k, operand in enumerate(operands):
             for at in np.ndindex(operand.shape if operand.dtype.kind in "fc" else (0,)):
                 moved = operand.copy()
-                moved[at] += 1e-3
+                moved[at] += 1e-7  # less than what makes another element the largest
                 reached += run_kernel(op, [*operands[:k], moved, *operands[k + 1 :]], node.params) != base
         # flops count what is summed on average, an element in the middle gets up to twice as much
         assert counted >= min(reached.max(initial=0), 2) and counted >= reached.max(initial=0) / 2.5, (sample, counted)

@@ -105,7 +105,8 @@ def test_values_and_gradients_are_pytorchs(make: Make, shape: tuple[int, ...], r
         np.testing.assert_allclose(found.grad.numpy(), expected.grad.numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_adaptive_softmax_predicts_each_class_that_is_the_most_probable(rng: np.random.Generator):
+def test_adaptive_softmax_predicts_each_class_that_is_the_most_probable():
+    rng = np.random.default_rng(0)  # with which each class is so for some row
     layer = nn.AdaptiveLogSoftmaxWithLoss(4, 7, [2, 4], div_value=1.0)
     for p in layer.parameters():
         p.data = tensor(2 * rng.standard_normal(tuple(p.shape)).astype(np.float32))
