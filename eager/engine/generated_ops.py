@@ -23,7 +23,7 @@ from eager.engine.codegen import (
     write_forward,
 )
 from eager.engine.dispatch import GENERATED
-from graphc.ops.dtypes import BOOL, is_inexact
+from graphc.ops.dtypes import BOOL, is_inexact, scalar_array
 from graphc.ops.interpret import F
 from graphc.ops.movement import sum_to
 from graphc.ops.spec import Op, Trait
@@ -43,7 +43,7 @@ class ScalarCache(dict):
         self.dtype = dtype
 
     def __missing__(self, value: float) -> np.ndarray:
-        array = np.array(value, self.dtype)
+        array = scalar_array(value, self.dtype)
         array.flags.writeable = False
         if value and value == value and len(self) < 4096:
             self[value] = array

@@ -157,7 +157,8 @@ def full(size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Any = 
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = _shape("full", (size,))
     value = _number(fill_value, "full")
-    default = INT64 if out is not None else of_scalar(value)
+    own = of_scalar(value)
+    default = INT64 if out is not None or own.kind == "u" else own
     array = _full(shape, value, dtype_or(dtype, default, "full", out), device)
     return delivered(array, "full", out, layout, device, requires_grad, pin_memory)
 

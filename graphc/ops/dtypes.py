@@ -121,11 +121,12 @@ def complex_of(dtype: np.dtype) -> np.dtype:
 
 
 def of_scalar(value: object) -> np.dtype:
-    """The dtype that PyTorch gives to a Python scalar. Raises TypeError for anything else."""
+    """The dtype that PyTorch gives to a Python scalar. TypeError for anything else, OverflowError beyond 64 bits."""
     if isinstance(value, (bool, np.bool_)):
         return BOOL
     if isinstance(value, (int, np.integer)):
-        return INT64
+        _check_width(value)
+        return np.dtype(np.uint64) if value >= 2**63 else INT64
     if isinstance(value, (float, np.floating)):
         return _DEFAULT_FLOAT
     if isinstance(value, (complex, np.complexfloating)):
@@ -133,17 +134,22 @@ def of_scalar(value: object) -> np.dtype:
     raise TypeError(f"expected a Python scalar, got {type(value).__name__}")
 
 
+def _check_width(value: int | np.integer) -> None:
+    if not -(2**63) <= value < 2**64:
+        raise OverflowError("int too big to convert")
+
+
 def scalar_array(value: object, dtype: np.dtype) -> np.ndarray:
     """The Python scalar `value` as a 0-d array of `dtype`; an integer that is out of range wraps, as in PyTorch.
 
     OverflowError for an integer of more than 64 bits.
     """
+    if isinstance(value, int):
+        _check_width(value)
     try:
         return np.array(value, dtype)
     except OverflowError:
-        if not isinstance(value, int) or not -(2**63) <= value < 2**64:
-            raise OverflowError("int too big to convert") from None
-        return np.array(value % 2**64, np.uint64).astype(dtype)
+        return np.array(int(value) % 2**64, np.uint64).astype(dtype)  # type: ignore[call-overload]
 
 
 def _is_wide_unsigned(dtype: np.dtype) -> bool:

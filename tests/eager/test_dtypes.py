@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -195,3 +196,26 @@ def test_complex_gradients_are_pytorchs(function: Any, twice: bool, rng: np.rand
         found.append([np.zeros(6) if g is None else g.detach().resolve_conj().numpy() for g in grads])
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: eager.ones(2) + 2**70, OverflowError, "int too big to convert"),
+        (lambda: -(2**70) * eager.ones(2), OverflowError, "int too big to convert"),
+        (lambda: eager.ones(2, dtype=eager.int64) / 2**64, OverflowError, "int too big to convert"),
+        (lambda: eager.tensor([True]) & 2**70, OverflowError, "int too big to convert"),
+        (lambda: eager.tensor([True]) + 2**63, RuntimeError, "attempted to promote Bool and UInt64"),
+        (lambda: eager.tensor([True]) < 2**64 - 1, RuntimeError, "attempted to promote Bool and UInt64"),
+        (lambda: eager.full((2,), 2**63), RuntimeError, "value cannot be converted to type int64_t without overflow"),
+    ],
+)
+def test_integers_of_more_bits_than_there_are(call, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        call()
+
+
+def test_integers_of_64_bits_wrap_around_beside_integers():
+    assert (eager.tensor([1]) + 2**63).tolist() == [1 - 2**63]
+    assert (eager.tensor([1], dtype=eager.uint8) + (2**64 - 1)).tolist() == [0]
+    assert (eager.ones(1) + 2**63).tolist() == [2.0**63]
