@@ -125,6 +125,8 @@ def of_scalar(value: object) -> np.dtype:
     if isinstance(value, (bool, np.bool_)):
         return BOOL
     if isinstance(value, (int, np.integer)):
+        if type(value) is not int:  # a size that is not known is not compared
+            return INT64
         _check_width(value)
         return np.dtype(np.uint64) if value >= 2**63 else INT64
     if isinstance(value, (float, np.floating)):
@@ -134,7 +136,7 @@ def of_scalar(value: object) -> np.dtype:
     raise TypeError(f"expected a Python scalar, got {type(value).__name__}")
 
 
-def _check_width(value: int | np.integer) -> None:
+def _check_width(value: int) -> None:
     if not -(2**63) <= value < 2**64:
         raise OverflowError("int too big to convert")
 
@@ -144,7 +146,7 @@ def scalar_array(value: object, dtype: np.dtype) -> np.ndarray:
 
     OverflowError for an integer of more than 64 bits.
     """
-    if isinstance(value, int):
+    if type(value) is int:
         _check_width(value)
     try:
         return np.array(value, dtype)
