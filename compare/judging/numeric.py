@@ -14,7 +14,7 @@ from compare.judging.tolerance import divides_by_rounding, operand_terms, operan
 from graphc.ir import Graph, Node
 from graphc.ir.structure import bodies
 from graphc.ops import Trait
-from graphc.ops.control import StandIn
+from graphc.ops.control import BodyProxy
 from graphc.ops.dtypes import finfo, is_floating, is_inexact, real_of
 from graphc.ops.interpret import run_kernel
 
@@ -289,7 +289,8 @@ def _shaken(graph: Graph, rounding: Rounding, *arrays: np.ndarray) -> tuple[np.n
 def _inside(node: Node, rounding: Rounding) -> dict[str, Any]:
     """The parameters of `node`, with simulated errors in the graphs that it runs."""
     shaken = {
-        id(body): StandIn(body, partial(_shaken, body, rounding.inside(node, k))) for k, body in enumerate(bodies(node))
+        id(body): BodyProxy(body, partial(_shaken, body, rounding.inside(node, k)))
+        for k, body in enumerate(bodies(node))
     }
 
     def replaced(value: Any) -> Any:

@@ -21,7 +21,7 @@ from graphc.ir import Builder, Graph, Node, Ref
 from graphc.ir.structure import CUSTOM, SCAN, WHILE, with_bodies
 from graphc.lowering import lower
 from graphc.ops.aval import Aval, aval_of
-from graphc.ops.control import StandIn
+from graphc.ops.control import BodyProxy
 from graphc.ops.dtypes import is_inexact
 
 STEPS = 200  # of a loop that are looked at: more than a loop keeps apart for its gradient
@@ -150,6 +150,6 @@ def _near_the_end(node: Node, operands: Sequence[np.ndarray]) -> Sequence[np.nda
         del carries[:-STEPS]
         return tuple(outputs_of(body, evaluate(body, arrays, checked=False)))
 
-    evaluate_node = with_bodies(node, lambda b: StandIn(b, watched) if b is body else b)
+    evaluate_node = with_bodies(node, lambda b: BodyProxy(b, watched) if b is body else b)
     evaluate(alone(evaluate_node, operands), operands, checked=False)
     return [*operands[:consts], *carries[0]] if carries else operands

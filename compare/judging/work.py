@@ -11,7 +11,7 @@ import numpy as np
 from compare.judging.numeric import outputs_of
 from graphc.ir import Graph, Node
 from graphc.ir.structure import ITEM, SCAN, WHILE, bodies, every_node, with_bodies
-from graphc.ops.control import StandIn
+from graphc.ops.control import BodyProxy
 from graphc.ops.interpret import run_kernel
 
 # Work is in numbers that are computed: about a nanosecond each.
@@ -84,7 +84,7 @@ class _Meter:
         for node in graph.operations():
             operands = [values[i] for i in node.inputs]
             if node.op.structured:
-                watched = with_bodies(node, lambda body: StandIn(body, partial(self._results, body)))
+                watched = with_bodies(node, lambda body: BodyProxy(body, partial(self._results, body)))
                 values[node.id] = run_kernel(node.op, operands, watched.params)
             else:
                 self.add(self._node(node, graph))

@@ -14,14 +14,14 @@ from graphc.errors import CaptureError
 from graphc.ir import Graph, Node
 from graphc.ir.structure import CUSTOM, ITEM, SCAN, SWITCH, WHILE, with_bodies
 from graphc.ops import Op
-from graphc.ops.control import Body, StandIn, run_switch, run_while
+from graphc.ops.control import Body, BodyProxy, run_switch, run_while
 from graphc.ops.dtypes import is_inexact
 
 
 def run_node(node: Node, operands: Sequence[Any]) -> Any:
     """The result of `node` on Tensors: a Tensor, or a tuple of them from an operation with several results."""
     if node.op in _KERNELS:
-        played = with_bodies(node, lambda body: StandIn(body, lambda *tensors: run_graph(body, tensors)))
+        played = with_bodies(node, lambda body: BodyProxy(body, lambda *tensors: run_graph(body, tensors)))
         return _KERNELS[node.op](*operands, **played.params)
     return apply(node.op, list(operands), node.params)
 

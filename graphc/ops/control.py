@@ -38,7 +38,7 @@ class Body(Protocol):
 
 
 @final
-class StandIn:
+class BodyProxy:
     """A body that another function runs."""
 
     def __init__(self, body: Body, run: Callable[..., tuple[Any, ...]]):

@@ -141,7 +141,7 @@ def _check_width(value: int) -> None:
         raise OverflowError("int too big to convert")
 
 
-def scalar_array(value: object, dtype: np.dtype) -> np.ndarray:
+def scalar_array(value: Any, dtype: np.dtype) -> np.ndarray:
     """The Python scalar `value` as a 0-d array of `dtype`; an integer that is out of range wraps, as in PyTorch.
 
     OverflowError for an integer of more than 64 bits.
@@ -151,7 +151,7 @@ def scalar_array(value: object, dtype: np.dtype) -> np.ndarray:
     try:
         return np.array(value, dtype)
     except OverflowError:
-        return np.array(int(value) % 2**64, np.uint64).astype(dtype)  # type: ignore[call-overload]
+        return np.array(int(value) % 2**64, np.uint64).astype(dtype)
 
 
 def _is_wide_unsigned(dtype: np.dtype) -> bool:

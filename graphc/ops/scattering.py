@@ -18,7 +18,8 @@ SOME = 2**12  # elements, up to which a sparse matrix is made in the time of the
 
 def positions(shape: tuple[int, ...], index: np.ndarray, axis: int) -> np.ndarray:
     """Where in an array of `shape`, flattened, the elements stand that `index` picks along `axis`."""
-    step, starts = _grid(shape, index.shape, axis)
+    grid = _grid if index.size <= SOME else _grid.__wrapped__  # what is large is not kept
+    step, starts = grid(shape, index.shape, axis)
     found = index * step if step != 1 else index
     for start in starts:
         found = found + start

@@ -23,6 +23,7 @@ COMBINATIONS = (
     "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
     "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
 )
+LONG = 2**12  # elements, from which it is not kept which of them stand where
 INDEXED = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}  # mode -> NumPy's name
 NODES = {
     "reflect": "ReflectionPad{}DBackward0",
@@ -123,7 +124,8 @@ def _by_index(input: Tensor, low: tuple[int, ...], high: tuple[int, ...], mode: 
         shape, low, high = tuple(result._d.shape), tuple(max(a, 0) for a in low), tuple(max(b, 0) for b in high)
     for axis, (a, b) in enumerate(zip(low, high, strict=True)):
         if a or b:
-            places = _places(shape[axis], a, b, INDEXED[mode])
+            kept = _places if shape[axis] <= LONG else _places.__wrapped__
+            places = kept(shape[axis], a, b, INDEXED[mode])
             result = E.index(result, Tensor._wrap(places), spec=(None,) * axis + (0,))
     return result
 

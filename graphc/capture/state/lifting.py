@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from eager.core.tensor import Tensor
 from graphc.capture.number import Number
@@ -43,18 +43,21 @@ if TYPE_CHECKING:
 NUMBERS = {float: FLOAT64, int: INT64}
 
 
+class _Lifted(NamedTuple):
+    """What is known of a place: its owner, which keeps its id from other use, and the ways to what changes in it."""
+
+    owner: Any
+    path: Path
+    ways: frozenset[Way]
+
+
 @final
 class LiftedPlaces:
     """The lifted places of one compiled function. `numbers`: whether those with numbers are among them."""
 
-    def __init__(
-        self, numbers: bool = True, known: dict[Any, tuple[Any, Path]] | None = None,
-        ways: dict[Any, frozenset[Way]] | None = None,
-    ):  # fmt: skip
+    def __init__(self, numbers: bool = True, known: dict[Any, _Lifted] | None = None):
         self.numbers = numbers
-        # key -> owner, which keeps its id from other use, and path
-        self._known: dict[Any, tuple[Any, Path]] = {} if known is None else known
-        self._ways: dict[Any, frozenset[Way]] = {} if ways is None else ways
+        self._known: dict[Any, _Lifted] = {} if known is None else known
         self._by_value: set[Any] = set()
 
     def learn(self, places: Iterable[Place]) -> bool:
@@ -64,10 +67,10 @@ class LiftedPlaces:
         for place in places:
             of = outline(place.kept)
             if not isinstance(place, (OutlineKept, Reading)) and can_change(of) and fits(place.read(), of):
-                key = _key(place)
-                ways = self._ways.get(key, frozenset()) | _changed(place, of)
-                new = new or key not in self._known or ways != self._ways[key]
-                self._known[key], self._ways[key] = (place.owner, place.path), ways
+                known, ways = self._known.get(_key(place)), _changed(place, of)
+                new = new or known is None or not ways <= known.ways
+                ways = ways if known is None else ways | known.ways
+                self._known[_key(place)] = _Lifted(place.owner, place.path, ways)
         return new
 
     def fix(self, substituted: Lifting) -> None:
@@ -76,17 +79,17 @@ class LiftedPlaces:
 
     def __iter__(self) -> Iterator[tuple[type[Place], Any, Any, Path]]:
         """What each place is made of: its class, owner, key and path."""
-        return ((kind, owner, key, path) for (kind, _, key), (owner, path) in self._known.items())
+        return ((kind, known.owner, key, known.path) for (kind, _, key), known in self._known.items())
 
     def without_numbers(self) -> LiftedPlaces:
         """The same places but for those with numbers."""
-        return LiftedPlaces(False, self._known, self._ways)
+        return LiftedPlaces(False, self._known)
 
     def chosen(self, places: Iterable[Place]) -> Iterator[tuple[Place, Outline]]:
         """Those of `places` that move, with their outlines."""
         for place in places:
             if (key := _key(place)) in self._known and key not in self._by_value:
-                of = outline(place.kept, self._ways[key])
+                of = outline(place.kept, self._known[key].ways)
                 if can_change(of) and (self.numbers or not _has_number(of)):
                     yield place, of
 

@@ -20,7 +20,7 @@ from graphc.ir.structure import bodies, every_node
 from graphc.ir.text import names_of
 from graphc.lowering.host.buffer_planning import MOST_KEPT, Plan, last_uses
 from graphc.lowering.host.forms import Form, form_of
-from graphc.ops.control import StandIn
+from graphc.ops.control import BodyProxy
 from graphc.ops.dtypes import is_half
 from graphc.ops.interpret import run_kernel, widens
 
@@ -241,7 +241,7 @@ class HostSource:
         """A parameter, with functions in place of graphs."""
         if isinstance(value, tuple):
             return tuple(self._lowered(part, node) for part in value)
-        return StandIn(value, HostSource(value).function()) if isinstance(value, Graph) else value
+        return BodyProxy(value, HostSource(value).function()) if isinstance(value, Graph) else value
 
     def _check(self, node: Node) -> None:
         if node.check is None or node.id in self._settled:
