@@ -85,11 +85,15 @@ def test_there_are_enough_faults_of_all_layers():
     assert {fault.layer for fault in FAULTS} == {BY_NAME[name].layer for name in (*SAMPLE, *CLASSES)}
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_what_faults_change_is_still_there(fault: Fault):
-    with fault.plant():
-        pass
+def test_what_faults_change_is_still_there():
+    gone: dict[str, AssertionError] = {}
+    for fault in FAULTS:
+        try:
+            with fault.plant():
+                pass
+        except AssertionError as error:
+            gone[fault.name] = error
+    assert not gone
 
 
 @pytest.mark.parametrize("name", one_in(8, SAMPLE))

@@ -277,9 +277,9 @@ FAULTS: tuple[Fault, ...] = (
            program(_writes, X, Y)),
     _fault("a write replaces the memory", lambda: entry(steps.SHARED, "overwrite", _memory_replaced),
            session(_views_held)),
-    _fault(".grad is accumulated twice", edited(Grads, "accumulate", (
+    _fault(".grad is accumulated twice", edited(Grads, "_add", (
         "old, tracer = self.get_grad(tensor),", "g, old, tracer = g + g, self.get_grad(tensor),")), session(_training)),
-    _fault(".grad is not accumulated", edited(Grads, "accumulate", ("self.get_grad(tensor)", "None")),
+    _fault(".grad is not accumulated", edited(Grads, "_add", ("self.get_grad(tensor)", "None")),
            session(_training)),
     _fault(".grad is not cleared", lambda: attribute(call_code, "_cleared", lambda program: []),
            session(_zeroed)),
