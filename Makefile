@@ -29,7 +29,7 @@ test-package: $(VENV)/.dev
 	$(BIN)/python -m tests.packaging $(PYTHONS)
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
