@@ -18,12 +18,20 @@ FEW = 16
 
 
 def reduced(x: Any, axis: Any, keepdims: bool = False, largest: bool = True) -> Any:
-    """The extreme along axes, nan where any element is: asked by a sum, which is quicker than to ask each."""
-    found = (jnp.max if largest else jnp.min)(x, axis, keepdims=keepdims)
+    """The extreme along axes, nan where any element is: asked by one sum of all, nan also where infinities cancel."""
+    extreme = functools.partial(jnp.max if largest else jnp.min, axis=axis, keepdims=keepdims)
     if keeps_nan(x.shape, x.dtype):
-        return found
-    lost = jnp.sum(jnp.where(x != x, x, jnp.zeros((), x.dtype)), axis, keepdims=keepdims)
-    return jnp.where(lost != lost, lost, found)
+        return extreme(x)
+
+    def exact(x: Any) -> Any:
+        lost = jnp.sum(jnp.where(x != x, x, jnp.zeros((), x.dtype)), axis, keepdims=keepdims)
+        return jnp.where(lost != lost, lost, extreme(x))
+
+    def asked(x: Any) -> Any:
+        total = jnp.sum(lax.stop_gradient(x))
+        return lax.cond(total != total, exact, extreme, x)
+
+    return lax.platform_dependent(x, cpu=asked, default=extreme)
 
 
 def _arg(x: Any, axis: int, keepdims: bool, largest: bool) -> Any:

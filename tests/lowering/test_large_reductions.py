@@ -54,3 +54,9 @@ def test_pools_of_large_windows():
         lambda x: [F.max_pool1d(x.reshape(1, 1, -1), 4096), F.avg_pool2d(x[None, None], 65, 65)],
         with_nan(torch.float32),
     )
+
+
+def test_infinities_that_cancel_are_no_nan():
+    x = torch.arange(SIDE * SIDE).reshape(SIDE, SIDE) + 0.5
+    x[3, 4], x[5, 6] = float("inf"), -float("inf")
+    agree(lambda x: [x.amax(), x.amin(), x.amax(1), x.amin(0)], x)
