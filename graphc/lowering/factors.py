@@ -13,6 +13,7 @@ to be positive definite is factorized in one way only, and that this succeeds is
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -97,14 +98,12 @@ class Factors(NamedTuple):
 
     parity   0 or 1, that of `order`
     halved   True, False, or which of the two when the program runs
-    numbers  which matrices are `known`: of others all is nan
     """
 
     packed: Any
     order: Any
     parity: Any
     halved: Any
-    numbers: Any
 
 
 def _turned(x: Any) -> Any:
@@ -112,10 +111,17 @@ def _turned(x: Any) -> Any:
 
 
 def eliminate(x: Any) -> Factors:
-    """The factors of square matrices by elimination."""
-    factors, swaps, order = lax.linalg.lu(_turned(x))
+    """The factors of square matrices by elimination, which passes over nan: a matrix that has one is all nan before."""
+    x = matrices.nan_unless(matrices.known(x), x)
+    factors, swaps, order = lax.linalg.lu(_turned(x) if _by_columns(x.shape[-1]) else x)
     parity = (swaps != jnp.arange(x.shape[-1], dtype=swaps.dtype)).sum(axis=-1, dtype=np.int32) % 2
-    return Factors(factors, order, parity, False, matrices.known(x))
+    return Factors(factors, order, parity, False)
+
+
+def _by_columns(n: int) -> bool:
+    """Whether the factors are those of A^T. Of few rows a copy is cheap, and XLA runs what each step waits for the one
+    before in one thread: rows are put in order before they are substituted, not beside that."""
+    return n >= ASKED
 
 
 def factorize(x: Any, known: str) -> Factors:
@@ -126,7 +132,7 @@ def factorize(x: Any, known: str) -> Factors:
         return jnp.broadcast_to(jnp.arange(n, dtype=np.int32), x.shape[:-1]), jnp.zeros(x.shape[:-2], np.int32)
 
     def halve(x: Any) -> Factors:
-        return Factors(jnp.linalg.cholesky(_turned(x), symmetrize_input=False), *unordered(x), True, matrices.known(x))
+        return Factors(jnp.linalg.cholesky(_turned(x), symmetrize_input=False), *unordered(x), True)
 
     def attempt(x: Any) -> Factors:
         found = _decided(halve(x))
@@ -182,25 +188,23 @@ def solve_factored(factors: Factors, y: Any, turned: bool) -> Any:
         return substitute(packed, substitute(packed, y, lower=True), lower=True, transpose_a=True)
 
     def by_elimination(packed: Any, order: Any, y: Any) -> Any:
-        if turned:
+        if turned == _by_columns(packed.shape[-1]):
             return substitute(packed, substitute(packed, _rows(y, order), lower=True, unit_diagonal=True), lower=False)
         y = substitute(packed, y, lower=False, transpose_a=True)
         y = substitute(packed, y, lower=True, unit_diagonal=True, transpose_a=True)
-        return _rows(y, _inverse(order))
+        return _put(order, y)
 
-    packed, order, _, halved, numbers = factors
+    packed, order, _, halved = factors
     if isinstance(halved, bool):
-        found = (by_halves if halved else by_elimination)(packed, order, y)
-    else:
-        branches = [lambda packed, *others, by=by: by(_square(packed), *others) for by in (by_halves, by_elimination)]
-        found = lax.cond(halved, *branches, _flat(packed), order, y)
-    return matrices.nan_unless(numbers, found)
+        return (by_halves if halved else by_elimination)(packed, order, y)
+    branches = [lambda packed, *others, by=by: by(_square(packed), *others) for by in (by_halves, by_elimination)]
+    return lax.cond(halved, *branches, _flat(packed), order, y)
 
 
-def _inverse(order: Any) -> Any:
-    """The permutations that undo others: a tenth of what it takes to sort them."""
-    places = jnp.broadcast_to(jnp.arange(order.shape[-1], dtype=order.dtype), order.shape)
-    return jnp.put_along_axis(places, order, places, axis=-1, inplace=False, mode="promise_in_bounds")
+@functools.partial(jnp.vectorize, signature="(n),(n,k)->(n,k)")
+def _put(order: Any, y: Any) -> Any:
+    """Row i of `y` in place of row order[i]: the inverse of `_rows`."""
+    return y.at[order].set(y, unique_indices=True, mode="promise_in_bounds")
 
 
 def _rows(y: Any, order: Any) -> Any:
@@ -214,8 +218,8 @@ def invert_factored(factors: Factors, turned: bool) -> Any:
 
 
 def _pivots(factors: Factors) -> Any:
-    """Their roots, of what is halved. Elimination passes over nan: then all are."""
-    return matrices.nan_unless(factors.numbers, jnp.diagonal(factors.packed, axis1=-2, axis2=-1))
+    """Their roots, of what is halved."""
+    return jnp.diagonal(factors.packed, axis1=-2, axis2=-1)
 
 
 def logs_of_factors(factors: Factors) -> tuple[Any, Any]:
