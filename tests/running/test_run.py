@@ -112,16 +112,20 @@ def test_a_traceback_has_the_lines_of_the_program_alone(run: Run) -> None:
     ]
 
 
-def test_what_cannot_be_run_is_status_2(run: Run) -> None:
-    script = "def step():\n    pass\n"
-    for arguments, said in (
-        (("nothing.py",), "can't open file 'nothing.py': No such file"),
-        ((".",), "can't find '__main__' module in '.'"),
-        (("-m", "nothing.at.all"), "No module named 'nothing.at.all'"),
-        (("--compile", "stpe", "script.py"), "no function 'stpe'; did you mean 'step'?"),
-    ):
-        done = run(*arguments, script=script)
-        assert done.returncode == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1
+def test_what_cannot_be_run_is_status_2(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("def step():\n    pass\n")
+    wrong = {
+        "nothing.py": "can't open file 'nothing.py': No such file",
+        ".": "can't find '__main__' module in '.'",
+        "-m nothing.at.all": "No module named 'nothing.at.all'",
+        "--compile stpe script.py": "no function 'stpe'; did you mean 'step'?",
+    }
+    # `run` leaves sys.path and the environment as the program has them: not here
+    each = f"from graphc.__main__ import main\nfor line in {[*wrong]}:\n    print(main(['run', *line.split()]))"
+    done = subprocess.run([sys.executable, "-c", each], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.split() == ["2"] * len(wrong)
+    for line, said in zip(done.stderr.splitlines(), wrong.values(), strict=True):
+        assert said in line
 
 
 def test_a_module_is_run(run: Run, tmp_path: Path) -> None:
