@@ -119,6 +119,7 @@ def test_what_cannot_be_run_is_status_2(run: Run) -> None:
         ((".",), "can't find '__main__' module in '.'"),
         (("-m", "nothing.at.all"), "No module named 'nothing.at.all'"),
         (("--compile", "stpe", "script.py"), "no function 'stpe'; did you mean 'step'?"),
+        (("--compile", "stpe", "--compile", "step", "script.py"), "no function 'stpe'"),
     ):
         done = run(*arguments, script=script)
         assert done.returncode == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1
