@@ -18,8 +18,8 @@ def add_run(parser: ArgumentParser) -> None:
 
     options: dict[str, dict[str, Any]] = {
         "-m": dict(dest="module", action="store_true", help="the program is a module"),
-        "--compile": dict(default="", metavar="NAMES", help="apply graphc.compile to these of its functions, as 'step' "
-                          "or 'Model.forward,loss'"),
+        "--compile": dict(action="append", default=[], metavar="NAMES", help="apply graphc.compile to these of its "
+                          "functions, as 'step' or 'Model.forward,loss'; may be repeated"),
         "--eager": dict(action="store_true", help="run compiled functions line by line, too"),
         COMPARE: dict(dest="compare", action="store_true", help="also run it over PyTorch, and say where the two part; "
                       "may stand behind the program"),
@@ -37,7 +37,7 @@ def add_run(parser: ArgumentParser) -> None:
 def run(given: Namespace) -> int:
     if given.eager:
         os.environ["GRAPHC_DISABLE"] = "1"
-    compiled = [name for name in given.compile.split(",") if name]
+    compiled = [name for names in given.compile for name in names.split(",") if name]
     settings = {"rtol": given.rtol, "atol": given.atol, "ignored": given.ignore}
     settings = {name: value for name, value in settings.items() if value is not None}
     if given.compare or COMPARE in given.arguments:

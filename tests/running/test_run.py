@@ -119,6 +119,7 @@ def test_what_cannot_be_run_is_status_2(tmp_path: Path) -> None:
         ".": "can't find '__main__' module in '.'",
         "-m nothing.at.all": "No module named 'nothing.at.all'",
         "--compile stpe script.py": "no function 'stpe'; did you mean 'step'?",
+        "--compile stpe --compile step script.py": "no function 'stpe'",
     }
     # `run` leaves sys.path and the environment as the program has them: not here
     each = f"from graphc.__main__ import main\nfor line in {[*wrong]}:\n    print(main(['run', *line.split()]))"
