@@ -284,6 +284,16 @@ HOOK_STAYS = (
     "a hook on a tensor that outlives the call (made at {used}) cannot be captured in a graph.\n"
     "Remedy: register it once, outside the compiled function."
 )
+HOOK_ON_VIEW = (
+    "the function registers a hook on a view that it both returns, itself or as another view, and computes with: "
+    "gradients from outside and from inside meet nowhere in a compiled function.\n"
+    "Remedy: register the hook on view.clone()."
+)
+RETAINED_RESULT = (
+    "retain_grad() on a tensor that the function returns with its history: gradients from outside and from inside meet "
+    "nowhere in a compiled function.\n"
+    "Remedy: torch.autograd.grad inside the function, for this tensor, or this function without compile."
+)
 HANDLE_LEAVES = (
     "the handle of a hook that a compiled function registers cannot leave it: each call registers a hook of its own.\n"
     "Remedy: remove the hook inside, or register it outside the compiled function."

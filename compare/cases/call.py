@@ -18,6 +18,7 @@ from compare.judging.dtypes import Promotion
 from compare.judging.work import LIMIT
 from eager import autograd
 from eager.core.sparse import is_sparse
+from eager.core.state import writeable
 from eager.core.tensor import Tensor
 from eager.engine.hooks import hooks_of
 from eager.engine.language import E
@@ -417,6 +418,7 @@ def _contents(tensor: Tensor) -> tuple[np.ndarray, np.ndarray | None]:
 
 def _restore(tensor: Tensor, array: np.ndarray, values: np.ndarray | None) -> None:
     assert values is not None
-    if array.flags.writeable:
-        np.copyto(array, values)
+    memory = writeable(array)
+    if memory is not None:
+        np.copyto(memory, values)
     tensor._d = array

@@ -126,6 +126,18 @@ def storage_of(array: np.ndarray) -> Any:
     return array
 
 
+def writeable(array: np.ndarray) -> np.ndarray | None:
+    """`array`, or a view of it that may be written where only repeated places forbid it; None if its memory does."""
+    if array.flags.writeable:
+        return array
+    owner = storage_of(array)
+    if not (isinstance(owner, np.ndarray) and owner.flags.writeable):
+        return None
+    view = array.view()
+    view.flags.writeable = True
+    return view
+
+
 class _Memory:
     """The memory of an array under another owner."""
 

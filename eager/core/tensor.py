@@ -301,12 +301,10 @@ class Tensor(TensorMethods, metaclass=Overrides):
         if not array.flags.writeable:
             if not repeated:
                 check_places(array)
-            owner = state.storage_of(array)
-            if isinstance(owner, np.ndarray) and owner.flags.writeable:
-                array = array.view()  # an expanded tensor, or a part of one: that is in what it shows
-                array.flags.writeable = True
-            else:
-                array = self._d = array.copy()
+            view = state.writeable(array)
+            if view is None:
+                view = self._d = array.copy()
+            return view
         return array
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from eager.core import operands, state
+from eager.core.grad_mode import enable_grad
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.state import storage_of
 from eager.core.tensor import Tensor, check_in_place
@@ -27,13 +29,18 @@ _SQUEEZED = {"SqueezeBackward0": "SqueezeBackward3", "SqueezeBackward1": "Squeez
 def _reshaper(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_in_place(self)
-        result = function(self, *args, **kwargs)
+        # what only looks at it in another way has its history, which no_grad() does not take
+        leaf = self._n if self._n is not None and self.is_leaf else None
+        with contextlib.nullcontext() if self._n is leaf else enable_grad():
+            result = function(self, *args, **kwargs)
         if result is self:
             return self
         if isinstance(result._n, list):
             node: str = result.grad_fn.name()
             named(result, _SQUEEZED.get(node) or node.replace("Backward0", "Backward1"))
         self._show(result, f"{name}_")
+        if leaf.__class__ is list:  # a node of the tape: under a trace a leaf stays one
+            self._n = leaf
         if self._d.__class__ is np.ndarray and on_arrays():
             state.note_write(self._d)
         return self

@@ -223,9 +223,7 @@ def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
         _check_items(shape, stride(self), have, want)
     if not current_interpreter().immediate or not on_arrays(self):
         return E.bitcast(self, dtype=want)
-    result = Tensor._wrap(self._array().view(want))
-    note_view(result, self)
-    return result
+    return Tensor._wrap(self._array().view(want))  # which, without a derivative, is no view to autograd
 
 
 def _check_items(shape: tuple[int, ...], steps: tuple[int, ...], have: np.dtype, want: np.dtype) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from eager.core import tape
@@ -13,11 +13,12 @@ from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.sparse.rows import gradient_of_rows
+from graphc import errors
 from graphc.autodiff import Custom, pullback
 from graphc.capture.grads import Grads
 from graphc.capture.hooks import Hooks
 from graphc.capture.location import user_line
-from graphc.capture.sources import History
+from graphc.capture.sources import History, Returned, ViewOf
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.structure import CUSTOM, emit
 from graphc.ops import OPS, Op
@@ -263,6 +264,22 @@ class Autograd:
         self._custom[node] = shares
         self._state.recorded.update(range(before, builder.next_id))
         return results
+
+    def watched(
+        self, results: Iterable[tuple[Tensor, Node, Returned, History]]
+    ) -> Iterator[tuple[int, Callable[[Tensor], Any]]]:
+        """(number, what registers it) of the hooks on results that are views: each call makes these anew.
+
+        Raises CaptureError where gradients that come from outside would pass a hook, or are to be kept: in the program
+        they do not meet those from inside.
+        """
+        seen: set[int] = set()
+        for k, (tensor, node, made, history) in enumerate(results):
+            if history is History.LIVE and self._retained.get(node.id) is tensor:
+                raise errors.CaptureError(errors.RETAINED_RESULT)
+            if isinstance(made, ViewOf) and id(tensor) not in seen:
+                yield from ((k, hook) for hook in self.hooks.on_view(node.id, made))
+            seen.add(id(tensor))
 
     @property
     def has_rules(self) -> bool:

@@ -7,7 +7,7 @@ that it is the tape around the program that runs it, unless the gradient arrives
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, final
 
 from eager.core import tape
@@ -15,7 +15,7 @@ from eager.core.tensor import Tensor
 from eager.engine import hooks
 from graphc import errors
 from graphc.capture.location import user_line
-from graphc.capture.sources import Argument, Captured
+from graphc.capture.sources import Argument, Captured, Computed, ViewOf
 from graphc.capture.state.places import Change
 from graphc.capture.state.words import slot_of, version_of
 
@@ -75,6 +75,19 @@ class Hooks:
         """The tensor from before the call whose value is node `id_`."""
         leaf = self._state.leaves.get(id_)
         return leaf if leaf is not None and self._state.owner_of(leaf) is not None else None
+
+    def on_view(self, id_: int, view: ViewOf) -> Iterator[Callable[[Tensor], Any]]:
+        """What registers the hooks of node `id_`, a result that each call makes as this view.
+
+        Raises CaptureError where the program reads a view that has hooks, be it for another view.
+        """
+        nodes, base = self._tracer.builder.nodes, view.base.id if isinstance(view.base, Computed) else None
+        while id_ != base and nodes[id_].inputs:
+            if found := self._registered.get(id_):
+                if any(id_ in node.inputs for node in nodes.values()):
+                    raise errors.CaptureError(errors.HOOK_ON_VIEW)
+                yield from (functools.partial(Tensor.register_hook, hook=hook) for hook in found.values())
+            id_ = nodes[id_].inputs[0]
 
     def of(self, id_: int, replaying: bool) -> list[Callable[[Tensor], Any]]:
         """The hooks that a gradient meets that arrives at node `id_`; `replaying`: after the trace, on the tape."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from eager.core.devices import device
+from eager.core.tensor import Tensor
 from graphc.capture.gradients import Autograd
 from graphc.capture.sources import ArgumentGuard, Decision, Drawn, Effect, Guard, History, Owner, Returned, Source
 from graphc.capture.state.places import Change
@@ -28,6 +29,7 @@ class Result(NamedTuple):
     numbers    which are Python numbers
     histories  what autograd knows of each
     made       those that are leaves to autograd, made by the function
+    watched    (which, what to register there) of those whose gradients from outside are looked at or kept
     """
 
     structure: Any
@@ -35,6 +37,7 @@ class Result(NamedTuple):
     numbers: frozenset[int]
     histories: tuple[History, ...]
     made: tuple[MadeLeaf, ...] = ()
+    watched: tuple[tuple[int, Callable[[Tensor], Any]], ...] = ()
 
     @property
     def plain(self) -> Any:

@@ -274,11 +274,12 @@ def finished(
     state = tracer.state
     decisions, tape = tuple(state.decisions), tracer.autograd
     read = [*graph.outputs, *(e.id for e in effects if e.id is not None), *(d.id for d in decisions)]
+    watched = tuple(tape.watched(zip(tensors, (graph.nodes[r.id] for r in refs), returned, histories, strict=True)))
     ends = gradient_ends(tracer, [tensor for tensor, _ in own.values()])
     return Program(
         graph,
         tuple(tracer.state.sources),
-        Result(structure, tuple(returned), numbers, tuple(histories), tuple(own_leaves)),
+        Result(structure, tuple(returned), numbers, tuple(histories), tuple(own_leaves), watched),
         Effects(tuple(effects), tuple(zip(changes, put, strict=True))),
         Guarded(
             tuple(state.guards),

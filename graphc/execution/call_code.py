@@ -321,6 +321,7 @@ class CallCode:
             lines += self._classified(k)
         for number, parent in self._plan.made.items():
             lines.append(f" owner[{tape.PARENTS + parent}] = r{program.result.made[number].result}._n")
+        lines += [f" {self.names.of(register)}(r{k})" for k, register in program.result.watched]
         lines += [f" r{leaf.result}._g = r{leaf.grad}" for leaf in program.result.made if leaf.grad is not None]
         written = _expressions([*(value for _, value in program.effects.state), program.result.structure])
         if written is not None:

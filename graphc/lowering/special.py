@@ -53,11 +53,19 @@ def entr(x: Any) -> Any:
     return jnp.where(x == 0, unsigned(r), r)
 
 
-i0 = with_slopes(special.i0, lambda x, r: (i1(x),))  # JAX's derivative is exp(|x|) at 0
+def _unscaled(scaled: Any, x: Any) -> Any:
+    """exp(|x|) scaled, in float32 also where exp(|x|) alone is infinite: SciPy computes that in float64."""
+    if x.dtype.itemsize >= 8:
+        return jnp.exp(jnp.abs(x)) * scaled
+    root = jnp.exp(jnp.abs(x) / 2)
+    return root * scaled * root
+
+
+i0 = with_slopes(lambda x: _unscaled(special.i0e(x), x), lambda x, r: (i1(x),))  # JAX's derivative is exp(|x|) at 0
 
 
 def i1(x: Any) -> Any:
-    return special.i1(unsigned(x))
+    return _unscaled(i1e(x), x)
 
 
 def i1e(x: Any) -> Any:
@@ -77,7 +85,7 @@ def log_ndtr(x: Any) -> Any:
     # jax.scipy.special.log_ndtr switches to a short asymptotic series
     low = x < -1
     left = jnp.where(low, x, -2)
-    tail = jnp.log(erfcx(-left * math.sqrt(0.5)) / 2) - left * left / 2
+    tail = jnp.log(erfcx(-left * math.sqrt(0.5)) / 2) - left * (left / 2)  # the square may be out of range
     return jnp.where(low, tail, log1p(-special.erfc(jnp.where(low, 0, x) * math.sqrt(0.5)) / 2))
 
 
@@ -145,6 +153,7 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     "special_i1": i1,
     "special_i1e": i1e,
     "special_log_ndtr": log_ndtr,
+    "special_modified_bessel_i0": i0,
     "special_modified_bessel_i1": i1,
     "special_xlog1py": xlog1py,
     "special_zeta": zeta,

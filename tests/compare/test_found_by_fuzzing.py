@@ -480,3 +480,14 @@ def test_a_singular_matrix_still_is():
 def test_complex_numbers_travel_to_callbacks_whole():
     report = compare.check_op("draw", dtypes=[np.dtype(np.complex64)], modes=["compiled"])
     assert report.ok, report
+
+
+def test_a_written_input_whose_elements_repeat_is_put_back():
+    def f(x):
+        y = x * 2
+        x.zero_()
+        return y
+
+    row = torch.tensor([1.0, 2.0])
+    assert compare.check(f, row.expand(3, 2), modes=["eager", "graph", "numpy"]).ok
+    assert row.tolist() == [1.0, 2.0]

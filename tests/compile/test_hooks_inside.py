@@ -181,6 +181,35 @@ def of_a_function_that_raises(compile: Compile) -> Any:
     return v.grad
 
 
+@program
+def on_a_view_of_an_input_that_is_returned(compile: Compile) -> Any:
+    def fn(x: Any) -> Any:
+        y = x[1:]
+        y.register_hook(lambda g: g * g)
+        return y, y
+
+    f, v, found = compile(fn), ones(), []
+    for _ in range(3):
+        y, same = f(v)
+        (y * 3).sum().backward()
+        found.append((v.grad.clone(), y is same))
+    return found
+
+
+@program
+def on_a_view_of_a_result(compile: Compile) -> Any:
+    def fn(x: Any) -> Any:
+        y = x * 2
+        part = y[1:]
+        part.register_hook(lambda g: g * 5)
+        return y, part
+
+    v = ones()
+    y, part = compile(fn)(v)
+    (y.sum() + part.sum()).backward()
+    return v.grad
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_in_eager(name: str) -> None:
     assert str(PROGRAMS[name](graphc.compile)) == str(PROGRAMS[name](lambda f: f))
@@ -189,6 +218,32 @@ def test_as_in_eager(name: str) -> None:
 def test_a_handle_does_not_leave() -> None:
     with pytest.raises(CaptureError, match="handle of a hook"):
         graphc.compile(lambda x: (x.register_hook(lambda g: g * 2), x * 2))(ones())
+
+
+def test_gradients_of_a_view_that_would_not_meet_are_refused() -> None:
+    def fn(x: Any) -> Any:
+        y = x[1:]
+        y.register_hook(lambda g: g * g)
+        return (y, y * 3) if x.dtype == torch.float32 else y.view(2, 1)
+
+    for x in (ones(), ones().double().detach().requires_grad_()):
+        with pytest.raises(CaptureError, match="hook on a view"):
+            graphc.compile(fn)(x)
+
+
+def test_a_gradient_that_is_kept_of_a_result_is_refused_unless_it_has_come() -> None:
+    def features(x: Any, backward: bool) -> Any:
+        y = x * 2
+        y.retain_grad()
+        z = (y * y).sum()
+        if backward:
+            z.backward()
+            return y.detach(), y.grad
+        return y, z
+
+    with pytest.raises(CaptureError, match="retain_grad"):
+        graphc.compile(features)(ones(), False)
+    assert graphc.compile(features)(ones(), True)[1].tolist() == [4.0, 4.0, 4.0]
 
 
 def test_hooks_after_the_accumulation_are_refused() -> None:

@@ -212,3 +212,35 @@ def test_gradients_read_what_is_computed_of_an_input_before_it_is_written(progra
         return w.grad.tolist()
 
     assert ran(f) == ran(graphc.compile(f))
+
+
+def _written(x: Any, looked: Callable[[Any], Any], later: Callable[[Any, Any], Any]) -> Any:
+    y = x * 2
+    aside = looked(y)
+    y.add_(1)
+    y[1] = y[0] * 3
+    return later(aside, y)
+
+
+ASIDE: dict[str, Callable[[Any], Any]] = {
+    "detach": lambda y: y.detach(),
+    "a part of data": lambda y: y.data[1:],
+    "bits": lambda y: y.view(eager.int32),
+}
+LATER: dict[str, Callable[[Any, Any], Any]] = {
+    "returned": lambda aside, y: (aside, y),
+    "read": lambda aside, y: (aside * 1, y * aside.sum()),
+    "written": lambda aside, y: (aside.mul_(2), y.exp() if aside.is_floating_point() else y),
+}
+
+
+@pytest.mark.parametrize("later", LATER.values(), ids=LATER)
+@pytest.mark.parametrize("looked", ASIDE.values(), ids=ASIDE)
+def test_what_looks_at_memory_without_a_history_has_none_after_a_write(looked, later):
+    def ran(run):
+        x = eager.arange(1.0, 4.0).requires_grad_()
+        results = run(x, looked, later)
+        results[-1].sum().backward()
+        return [(numbers(t).tolist(), t.requires_grad) for t in (*results, x.grad)]
+
+    assert ran(graphc.compile(_written)) == ran(_written)

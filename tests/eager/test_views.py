@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import eager as torch
+import graphc
 from tests.oracle import asked_of_torch, torch_or_skip
 
 SHAPES = {
@@ -334,3 +335,35 @@ def test_pieces_give_back_a_gradient_laid_out_as_the_whole(used: slice, cut: Cal
     assert seen[0].stride() == whole.stride()
     assert torch.equal(seen[0], expected)
     assert torch.equal(x.grad, expected.permute(1, 2, 0))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda y: y.unsqueeze_(0), lambda y: y.t_(), lambda y: y.squeeze_(), lambda y: y.transpose_(0, 1)],
+    ids=["unsqueeze_", "t_", "squeeze_", "transpose_"],
+)
+@pytest.mark.parametrize("of", ["a result", "a view", "a leaf"])
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.on_numpy
+def test_what_is_looked_at_in_another_way_without_recording_keeps_its_history(change, of, compiled):
+    def f(x):
+        y = {"a result": lambda: x * 1, "a view": lambda: x[:], "a leaf": lambda: x.detach().requires_grad_()}[of]()
+        leaf = y.is_leaf
+        with torch.no_grad():
+            change(y)
+        assert y.requires_grad and y.is_leaf is leaf
+        return (y * 2).sum()
+
+    x = torch.ones(2, 1, requires_grad=True)
+    total = (graphc.compile(f) if compiled else f)(x)
+    assert total.requires_grad
+    if of != "a leaf":
+        total.backward()
+        assert x.grad.tolist() == [[2.0], [2.0]]
+
+
+def test_bits_are_no_view_to_autograd():
+    y = torch.ones(2, requires_grad=True) * 1
+    bits = y.view(torch.int32)
+    y.mul_(2)
+    assert bits.tolist() == [2**30] * 2 and not bits.requires_grad and not bits._is_view()

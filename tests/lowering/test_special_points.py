@@ -22,6 +22,7 @@ from graphc.ops.dtypes import is_inexact
 POINTS = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 0.5, -0.5, np.inf, -np.inf, np.nan])
 TOGETHER = 24  # ops of a program
 POINTWISE = [op for op in OPS.values() if op.pointwise and not (op.variadic or op.params) and len(op.args) <= 2]
+DENSE = np.concatenate([np.geomspace(0.1, 1e308, 1500), np.linspace(1, 800, 3000)])
 GROUPS = [POINTWISE[k : k + TOGETHER] for k in range(0, len(POINTWISE), TOGETHER)]
 
 
@@ -59,6 +60,29 @@ def test_zeros_and_infinities_are_numpys(ops: list[Op], dtype: type):
         for wrong, what in ((~close, "value"), (zeros & (np.signbit(got) != np.signbit(expected)), "sign of zero")):
             given = [tuple(float(p[k]) for p in points[: len(OPS[name].args)]) for k in np.flatnonzero(wrong)[:3]]
             assert not given, f"{name}: {what} at {given}: {got[wrong][:3]}, expected {expected[wrong][:3]}"
+
+
+def near_the_largest(values: np.ndarray) -> np.ndarray:
+    largest = np.finfo(values.dtype).max
+    return (np.abs(values) > largest * 1e-3) & (np.abs(values) < largest * 0.9)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("ops", GROUPS, ids=lambda ops: f"{ops[0].name}-{ops[-1].name}")
+def test_what_is_just_within_float32_is_so_compiled(ops: list[Op]):
+    graph = graph_of([op for op in ops if len(op.args) == 1], np.dtype(np.float32))
+    dense = np.concatenate([DENSE, -DENSE])
+    dense = dense[np.abs(dense) < np.finfo(np.float32).max].astype(np.float32)
+    dense = dense[: dense.size // POINTS.size**2 * POINTS.size**2].reshape(-1, POINTS.size**2)
+    there = [graph(x, x) for x in dense]
+    large = {name: near_the_largest(np.stack([values[name] for values in there])) for name in graph.result}
+    places = np.concatenate([np.flatnonzero(found)[:: max(1, found.sum() // 8)] for found in large.values()])
+    for chosen in np.array_split(places, max(1, -(-places.size // POINTS.size**2))):
+        x = np.resize(dense.ravel()[chosen], POINTS.size**2)
+        found = lower(graph)(x, x)
+        for name, expected in graph(x, x).items():
+            wrong = near_the_largest(expected) & ~np.isclose(np.asarray(found[name]), expected, rtol=1e-3)
+            assert not wrong.any(), f"{name} at {x[wrong][:3]}: {np.asarray(found[name])[wrong][:3]}"
 
 
 def test_acosh_has_a_derivative_on_the_cut_of_acos():

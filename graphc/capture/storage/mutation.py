@@ -261,13 +261,17 @@ class Mutation:
         self._memories.put(whole, Place(memory, (), memory.version, memory.strides))
         if recorded:
             for t in live:
-                if t._n is None:
+                if t._n is None and not self._is_detached(t):
                     t._n = whole
 
     def _has_own_history(self, tensor: Tensor) -> bool:
         """Whether the history of a tensor is not that of its memory."""
+        return tensor.is_leaf or self._is_detached(tensor)
+
+    def _is_detached(self, tensor: Tensor) -> bool:
+        """Whether no history comes from its memory to a tensor."""
         place = self._known_place(tensor)
-        return tensor.is_leaf or (place is not None and place.history_from > 0)
+        return place is not None and place.history_from > 0
 
     def note(self, tensor: Tensor) -> None:
         """Remember whose memory an input shows; one that has been written already shows to this input, too."""
