@@ -10,7 +10,7 @@ import numpy as np
 from eager.core import tape
 from eager.core.interpreter import current_interpreter, on_arrays
 from eager.core.state import grad_enabled, note_write
-from eager.core.tensor import Tensor, check_places
+from eager.core.tensor import LEAF_IN_PLACE, Tensor, check_places
 from eager.core.views import LEAF_VIEW
 from eager.engine.conversion import array_for, warn_of_loss
 from eager.engine.inplace import assign, before
@@ -56,7 +56,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     """
     recording = grad_enabled()
     if recording and self._n is not None and self.is_leaf and not tape.is_dead_end(self._n):
-        raise RuntimeError(LEAF_VIEW)
+        raise RuntimeError(LEAF_VIEW if _is_of_a_view(index, self._d.shape) else LEAF_IN_PLACE)
     if not isinstance(value, Tensor):
         if not isinstance(value, (bool, int, float, complex, np.generic)):
             kind = type(value)
@@ -94,6 +94,26 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     else:
         put = put_at(before(region), value, found, strips=True)
         assign(self if region._d.shape == self._d.shape else region, put, "index_put")
+
+
+def _is_of_a_view(index: Any, shape: tuple[int, ...]) -> bool:
+    """Whether PyTorch assigns to a view that the numbers and slices in `index` make, and not to the tensor itself."""
+    parts = index if isinstance(index, tuple) else (index,)
+    sizes = iter(() if any(p is ... for p in parts) else shape)
+    for part in parts:
+        if isinstance(part, slice):
+            n = next(sizes, None)
+            if part != slice(None) and (n is None or part.indices(n) != (0, n, 1)):
+                return True
+        elif (
+            part is None
+            or isinstance(part, (bool, int, np.generic))
+            or (isinstance(part, Tensor) and not part._d.shape and part._dtype() != BOOL)
+        ):
+            return True
+        else:
+            next(sizes, None)
+    return False
 
 
 def _write(target: Tensor, index: Any, value: np.ndarray) -> None:

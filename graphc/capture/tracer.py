@@ -403,7 +403,7 @@ class Tracer(Interpreter):
     def reopened(self, graph: Graph) -> Iterator[None]:
         """The trace goes on, for gradients, in a copy of its `graph`. What it reaches then is forgotten at the end."""
         builder, held, count = self.builder, dict(self.state.held), len(self.state.sources)
-        builder.nodes, builder.inputs, builder.closed = dict(graph.nodes), list(graph.inputs), False
+        builder.reopen(graph)
         try:
             with interpreting(self):
                 yield

@@ -164,6 +164,12 @@ class Builder:
             self._newest = mark - 1
         self.next_id = mark
 
+    def reopen(self, graph: Graph) -> None:
+        """Go on with a copy of `graph`, which has been built here; constants that it does not have are forgotten."""
+        self.nodes, self.inputs, self.closed = dict(graph.nodes), list(graph.inputs), False
+        self._constants = {literal: s for literal, s in self._constants.items() if s.id in self.nodes}
+        self._numbers = {number: s for number, s in self._numbers.items() if s.id in self.nodes}
+
     def copy(self, node: Node, inputs: tuple[int, ...]) -> int:
         """Append a node of another graph under its own id, on other operands."""
         self.nodes[node.id] = node.on(inputs)

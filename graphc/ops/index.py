@@ -53,7 +53,9 @@ def _sizes(shape: tuple[int, ...], spec: Spec, count: int) -> list[int]:
     return sizes
 
 
-def _index_dtypes(avals: list[Aval]) -> None:
+def _check_indices(avals: list[Aval], spec: Spec) -> None:
+    if sorted(s for s in spec if s is not None) != [*range(len(avals))]:
+        raise IndexError(f"spec {spec} is not of {len(avals)} indices")
     for aval in avals:
         if aval.dtype.kind not in "iu":
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
@@ -61,7 +63,7 @@ def _index_dtypes(avals: list[Aval]) -> None:
 
 def _index(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     x, *indices = avals
-    _index_dtypes(indices)
+    _check_indices(indices, params["spec"])
     if len(params["spec"]) > x.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
     return Aval(indexed_shape(x.shape, params["spec"], [i.shape for i in indices]), x.dtype)
@@ -69,7 +71,7 @@ def _index(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
 
 def _index_put(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
     x, values, *indices = avals
-    _index_dtypes(indices)
+    _check_indices(indices, params["spec"])
     target = indexed_shape(x.shape, params["spec"], [i.shape for i in indices])
     if broadcast_shapes([values.shape, target]) != target:
         raise RuntimeError(

@@ -210,6 +210,21 @@ def on_a_view_of_a_result(compile: Compile) -> Any:
     return v.grad
 
 
+@program
+def where_gradients_of_one_result_come_after_those_of_another(compile: Compile) -> Any:
+    def fn(x: Any) -> Any:
+        y = x.clamp(-2, 2)
+        z = y * 2
+        z.register_hook(lambda g: g * 3)
+        return y, z
+
+    v = ones()
+    y, z = compile(fn)(v)
+    for result in (z, y, z + y):
+        result.sum().backward(retain_graph=True)
+    return v.grad
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_in_eager(name: str) -> None:
     assert str(PROGRAMS[name](graphc.compile)) == str(PROGRAMS[name](lambda f: f))

@@ -3,6 +3,7 @@
 # ruff: noqa: E501  (tables of one-line programs)
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -367,3 +368,25 @@ def test_bits_are_no_view_to_autograd():
     bits = y.view(torch.int32)
     y.mul_(2)
     assert bits.tolist() == [2**30] * 2 and not bits.requires_grad and not bits._is_view()
+
+
+@pytest.mark.parametrize(
+    ("index", "what"),
+    [
+        ("x > 0", "a leaf"), ("...", "a leaf"), ("slice(None)", "a leaf"), ("slice(0, 2)", "a leaf"), ("[0, 1]", "a leaf"),
+        ("torch.tensor([0])", "a leaf"), ("(slice(None), [1])", "a leaf"),
+        ("0", "a view of a leaf"), ("torch.tensor(0)", "a view of a leaf"), ("slice(1)", "a view of a leaf"),
+        ("None", "a view of a leaf"), ("True", "a view of a leaf"), ("(0, [1])", "a view of a leaf"),
+        ("(..., 0)", "a view of a leaf"),
+    ],
+)  # fmt: skip
+def test_what_is_assigned_to_in_a_leaf_is_named_as_in_pytorch(index: str, what: str):
+    def message(torch: Any) -> str:
+        x = torch.ones(2, 2, requires_grad=True)
+        with pytest.raises(RuntimeError) as error:
+            x[eval(index, {"x": x, "torch": torch, "slice": slice})] = 1.0
+        return str(error.value)
+
+    assert message(torch).startswith(f"{what} Variable that requires grad is being used in an in-place")
+    if find_spec("torch"):
+        assert message(torch) == message(torch_or_skip())
