@@ -77,9 +77,9 @@ class Hooks:
         return leaf if leaf is not None and self._state.owner_of(leaf) is not None else None
 
     def on_view(self, id_: int, view: ViewOf) -> Iterator[Callable[[Tensor], Any]]:
-        """What registers the hooks of node `id_`, a result that each call makes as this view.
+        """What registers the hooks on the view of node `id_`, a result that each call makes anew.
 
-        Raises CaptureError where the program reads a view that has hooks, be it for another view.
+        Raises CaptureError where the program reads a view that has hooks, for another view or anything else.
         """
         nodes, base = self._tracer.builder.nodes, view.base.id if isinstance(view.base, Computed) else None
         while id_ != base and nodes[id_].inputs:

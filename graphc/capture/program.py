@@ -29,7 +29,7 @@ class Result(NamedTuple):
     numbers    which are Python numbers
     histories  what autograd knows of each
     made       those that are leaves to autograd, made by the function
-    watched    (which, what to register there) of those whose gradients from outside are looked at or kept
+    watched    (which, what registers it) of hooks on those that are views
     """
 
     structure: Any

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
 import eager as torch
 import graphc
 from eager.nn import functional as F
+from graphc.lowering import sorting
 from graphc.lowering.primitives import LIBRARY
 from graphc.ops import OPS, parts
 
@@ -60,3 +62,15 @@ def test_infinities_that_cancel_are_no_nan():
     x = torch.arange(SIDE * SIDE).reshape(SIDE, SIDE) + 0.5
     x[3, 4], x[5, 6] = float("inf"), -float("inf")
     agree(lambda x: [x.amax(), x.amin(), x.amax(1), x.amin(0)], x)
+
+
+def test_on_a_mesh_nothing_is_summed_over_all():
+    """That would be a collective, of extremes that each device finds by itself."""
+    mesh = jax.sharding.Mesh(np.array(jax.devices("cpu")[:1]), ("data",))
+
+    def program() -> str:
+        return str(jax.make_jaxpr(lambda x: sorting.reduced(x, 1))(jax.ShapeDtypeStruct((SIDE, SIDE), np.float32)))
+
+    assert "cond" in program()
+    with jax.set_mesh(mesh):
+        assert "cond" not in program()
