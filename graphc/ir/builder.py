@@ -282,8 +282,8 @@ class Builder:
     def append(self, op: Op, inputs: tuple[int, ...], params: Mapping[str, Any], results: tuple[Aval, ...]) -> int:
         """Append a node. Returns its id."""
         id = self.next_id
-        self.next_id = id + 1
         self.nodes[id] = Node(id, op, inputs, params, results, self.where, self.scope)
+        self.next_id = id + 1  # last: an interrupt leaves no id without a node, which `rollback` would miss
         return id
 
     def _append(self, op: Op, inputs: tuple[int, ...], params: Mapping[str, Any], aval: Aval) -> Symbol:

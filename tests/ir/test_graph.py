@@ -10,6 +10,7 @@ import eager as torch
 import graphc
 from graphc.errors import GraphError, ParseError
 from graphc.ir import Builder, Graph, Node, Ref
+from graphc.ir import builder as builder_module
 from graphc.ops import OPS, Literal
 from graphc.ops.aval import Aval, results_of
 from graphc.ops.dtypes import FLOAT32, FLOAT64, SHORT_NAMES
@@ -197,3 +198,17 @@ def test_large_constants_are_left_out_of_what_people_read():
         Graph.parse(str(graph))
     assert str(small) == small.text()
     assert Graph.parse(str(small)) == small
+
+
+def test_an_append_that_is_interrupted_can_be_rolled_back(monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    builder = Builder()
+    x = builder.input("x", Aval((2,), np.dtype(np.float32)))
+    with monkeypatch.context() as during:
+        during.setattr(builder_module, "Node", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            x + x
+    builder.rollback(x.id + 1)
+    assert [*builder.nodes] == [x.id]
