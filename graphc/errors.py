@@ -285,13 +285,13 @@ HOOK_STAYS = (
     "Remedy: register it once, outside the compiled function."
 )
 HOOK_ON_VIEW = (
-    "the function registers a hook on a view that it both returns, itself or as another view, and computes with: "
-    "gradients from outside and from inside meet nowhere in a compiled function.\n"
+    "the function registers a hook on a view (made at {made}) that it both returns, itself or as another view, and "
+    "computes with: gradients from outside and from inside meet nowhere in a compiled function.\n"
     "Remedy: register the hook on view.clone()."
 )
 RETAINED_RESULT = (
-    "retain_grad() on a tensor that the function returns with its history: gradients from outside and from inside meet "
-    "nowhere in a compiled function.\n"
+    "retain_grad() on a tensor (made at {made}) that the function returns with its history: gradients from outside and "
+    "from inside meet nowhere in a compiled function.\n"
     "Remedy: torch.autograd.grad inside the function, for this tensor, or this function without compile."
 )
 HANDLE_LEAVES = (

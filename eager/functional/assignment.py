@@ -19,6 +19,7 @@ from eager.functional.counted import selection_of
 from eager.functional.indexing import (
     INDEX_DTYPE,
     MASKS,
+    NO_VIEW,
     Index,
     basic_form,
     basic_part,
@@ -27,6 +28,7 @@ from eager.functional.indexing import (
     check_together,
     dims_before,
     is_basic,
+    node_name,
     normalized,
     unknown_mask,
     without_mask,
@@ -56,7 +58,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     """
     recording = grad_enabled()
     if recording and self._n is not None and self.is_leaf and not tape.is_dead_end(self._n):
-        raise RuntimeError(LEAF_VIEW if _is_of_a_view(index, self._d.shape) else LEAF_IN_PLACE)
+        parts = index if isinstance(index, tuple) else (index,)
+        raise RuntimeError(LEAF_IN_PLACE if node_name(parts, self._d.shape) == NO_VIEW else LEAF_VIEW)
     if not isinstance(value, Tensor):
         if not isinstance(value, (bool, int, float, complex, np.generic)):
             kind = type(value)
@@ -94,26 +97,6 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     else:
         put = put_at(before(region), value, found, strips=True)
         assign(self if region._d.shape == self._d.shape else region, put, "index_put")
-
-
-def _is_of_a_view(index: Any, shape: tuple[int, ...]) -> bool:
-    """Whether PyTorch assigns to a view that the numbers and slices in `index` make, and not to the tensor itself."""
-    parts = index if isinstance(index, tuple) else (index,)
-    sizes = iter(() if any(p is ... for p in parts) else shape)
-    for part in parts:
-        if isinstance(part, slice):
-            n = next(sizes, None)
-            if part != slice(None) and (n is None or part.indices(n) != (0, n, 1)):
-                return True
-        elif (
-            part is None
-            or isinstance(part, (bool, int, np.generic))
-            or (isinstance(part, Tensor) and not part._d.shape and part._dtype() != BOOL)
-        ):
-            return True
-        else:
-            next(sizes, None)
-    return False
 
 
 def _write(target: Tensor, index: Any, value: np.ndarray) -> None:

@@ -60,6 +60,7 @@ class Index(NamedTuple):
 
 
 BASIC = (int, slice, type(None), type(...))
+NO_VIEW = "AliasBackward0"  # the name of what an index shows that takes no part
 
 
 def is_basic(index: Any) -> bool:
@@ -151,7 +152,7 @@ def basic_part(x: Tensor, found: Index) -> Tensor:
 
 def node_name(index: Any, shape: tuple[int, ...]) -> str:
     """The name of the last view that PyTorch takes for `index`."""
-    name, axis = "SliceBackward0" if index.__class__ is slice else "AliasBackward0", 0
+    name, axis = "SliceBackward0" if index.__class__ is slice else NO_VIEW, 0
     parts = _with_ellipsis(tuple(shape), [_part(i) for i in (index if isinstance(index, tuple) else (index,))])
     for part in parts:
         if part is None:
@@ -162,6 +163,8 @@ def node_name(index: Any, shape: tuple[int, ...]) -> str:
                 name = "SliceBackward0"
         elif not isinstance(part, Tensor):
             name = "SelectBackward0"
+        elif not part._d.shape:
+            name = "UnsqueezeBackward0"
         axis += len(part._d.shape) if isinstance(part, Tensor) and part._dtype() == BOOL else 1
     return name
 

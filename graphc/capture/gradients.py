@@ -276,7 +276,7 @@ class Autograd:
         seen: set[int] = set()
         for k, (tensor, node, made, history) in enumerate(results):
             if history is History.LIVE and self._retained.get(node.id) is tensor:
-                raise errors.CaptureError(errors.RETAINED_RESULT)
+                raise errors.CaptureError(errors.RETAINED_RESULT.format(made=node.where))
             if isinstance(made, ViewOf) and id(tensor) not in seen:
                 yield from ((k, hook) for hook in self.hooks.on_view(node.id, made))
             seen.add(id(tensor))

@@ -85,7 +85,7 @@ class Hooks:
         while id_ != base and nodes[id_].inputs:
             if found := self._registered.get(id_):
                 if any(id_ in node.inputs for node in nodes.values()):
-                    raise errors.CaptureError(errors.HOOK_ON_VIEW)
+                    raise errors.CaptureError(errors.HOOK_ON_VIEW.format(made=nodes[id_].where))
                 yield from (functools.partial(Tensor.register_hook, hook=hook) for hook in found.values())
             id_ = nodes[id_].inputs[0]
 

@@ -7,8 +7,9 @@ symmetric is known from the graph, or tested: a first row that is not the first 
     A^T[order] = L U, in `packed`: L below the diagonal, with ones on it, U above;    A = C C^T, where it is `halved`
 
 LAPACK reads columns, to which a matrix that lies in rows is its transpose: A^T is what it is given, so that nothing is
-copied. Which of the two it was is asked where factors are used, unless it is known: a matrix that its user has assumed
-to be positive definite is factorized in one way only, and that this succeeds is the check of what was assumed.
+copied; of few rows, A itself. Which of the two it was is asked where factors are used, unless it is known: a matrix
+that its user has assumed to be positive definite is factorized in one way only, and that this succeeds is the check
+of what was assumed.
 """
 
 from __future__ import annotations
