@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+import numpy as np
+
 from eager.core import tape
 from eager.core.interpreter import IMMEDIATE, current_interpreter
 from eager.core.placed import data_of
@@ -67,7 +69,7 @@ class Hooked:
 
     def incoming_arrays(self, g: Any) -> Any:
         """`incoming` for arrays."""
-        return each(data_of, self.incoming(each(Tensor._wrap, g)))
+        return each(data_of, self.incoming(each(_wrapped, g)))
 
     def incoming(self, g: Any) -> Any:
         """The gradient that has arrived or the list of those of several outputs, as hooks before the node leave it."""
@@ -90,9 +92,9 @@ class Hooked:
         """The node, and the hooks after it, on arrays."""
         if self.after and tape.is_leaf(node):
             node[tape.ABOUT].on_arrays(node, g, heap)
-            self.leaving(node, (), Tensor._wrap(g))
+            self.leaving(node, (), _wrapped(g))
         elif self.after:
-            shares = self.leaving(node, each(Tensor._wrap, tape.shares(node, g)), each(Tensor._wrap, g))
+            shares = self.leaving(node, each(_wrapped, tape.shares(node, g)), each(_wrapped, g))
             for parent, share in zip(node[tape.PARENTS :], shares, strict=True):
                 if parent is not None and share is not None:
                     tape.give(parent, data_of(share), heap)
@@ -118,7 +120,13 @@ class Hooked:
     def call_accumulated(self, tensor: Any) -> None:
         """Run the hooks of the leaf `tensor`, whose `.grad` has been written."""
         for hook in list(self.accumulated.values()):
-            hook(tensor)
+            if hook(tensor) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+
+def _wrapped(g: Any) -> Tensor:
+    """A gradient as a Tensor; of a 0-d array, NumPy's reductions have left a scalar."""
+    return Tensor._wrap(np.asarray(g) if isinstance(g, np.generic) else g)
 
 
 def each(f: Callable[[Any], Any], g: Any) -> Any:

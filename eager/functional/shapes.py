@@ -253,9 +253,10 @@ def common_shape(*shapes: Any) -> Size:
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape. As `torch.broadcast_tensors`."""
-    shape = broadcast_shapes([tuple(operands.shape(x)) for x in tensors])
-    return tuple(expand(x, shape) for x in tensors)
+    """The tensors expanded to their common shape; those that have it, themselves. As `torch.broadcast_tensors`."""
+    shapes = [tuple(operands.shape(x)) for x in tensors]
+    shape = broadcast_shapes(shapes)
+    return tuple(x if own == shape else expand(x, shape) for x, own in zip(tensors, shapes, strict=True))
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:

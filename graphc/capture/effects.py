@@ -25,15 +25,26 @@ def effects_of(tracer: Tracer) -> list[Effect]:
         if memory.origin is not None
     ]
     found += tracer.autograd.grads.effects()
-    for stand_in in {id(t): t for t in tracer.state.stand_ins.values()}.values():
-        owner = tracer.state.owners[id(stand_in)]
-        assert isinstance(owner, Argument)
-        if stand_in.is_leaf and (flag := stand_in._n is not None) is (tracer.given(owner)._n is None):
-            found.append(Effect(LeafFlag(owner, flag), None))
+    found += [Effect(flag, None) for flag in _flags(tracer)]
     # in the order of the inputs: JAX pairs donated inputs with results of the same type in order, and a program
     # that writes each state over itself needs no copies
     place = {source: k for k, source in enumerate(tracer.state.sources)}
     return sorted(found, key=lambda effect: place.get(effect.target, len(place)))  # type: ignore[arg-type]
+
+
+def _flags(tracer: Tracer) -> Iterator[LeafFlag]:
+    """Of the arguments that come to be leaves, or cease to be."""
+    for stand_in in {id(t): t for t in tracer.state.stand_ins.values()}.values():
+        owner = tracer.state.owners[id(stand_in)]
+        assert isinstance(owner, Argument)
+        if stand_in.is_leaf and (flag := stand_in._n is not None) is (tracer.given(owner)._n is None):
+            yield LeafFlag(owner, flag)
+
+
+def late_leaves(tracer: Tracer) -> frozenset[int]:
+    """The numbers of the inputs that require grad only from somewhere in the function on."""
+    becoming = {flag.of for flag in _flags(tracer) if flag.flag}
+    return frozenset(k for k, source in enumerate(tracer.state.sources) if source in becoming)
 
 
 def _history_of(tracer: Tracer, memory: Memory) -> History:

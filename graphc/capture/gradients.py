@@ -81,6 +81,8 @@ class Autograd:
                 self.grads.accumulate_sparse(weight, gradient_of_rows(where, g, tuple(weight._d.shape)))
         for id_, g in grads.items():
             tensor = wrt[id_]
+            if tensor._n is None:  # it requires no grad any more
+                continue
             if inputs is None and not tensor.is_leaf:
                 self.grads.goes_on(tensor, g, keep)
                 continue

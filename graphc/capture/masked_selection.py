@@ -7,6 +7,7 @@ for one, makes it one of a known number of elements: the trace then holds for th
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, final
 
@@ -79,15 +80,21 @@ class Selection:
 class Selected:
     """The data of a tensor with the elements of a selection, in place of a Symbol, which it becomes when it has to.
 
-    full  a tensor with the value for each place, selected or not
+    full      a tensor with the value for each place, selected or not
+    detached  the tensor of which this is the same memory, without its history
     """
 
-    def __init__(self, selection: Selection, full: Tensor, guarded: bool, requires_grad: bool):
+    def __init__(
+        self, selection: Selection, full: Tensor, guarded: bool, requires_grad: bool, detached: Tensor | None = None
+    ):
         self.selection = selection
         self._full = full
         self._guarded = guarded  # whether what is not selected has been replaced by ones
         self._requires_grad = requires_grad
         self._symbol: Symbol | None = None
+        self._detached = detached
+        # the tensors that show this memory, if these are several
+        self.shown_by: list[weakref.ref[Tensor]] = [] if detached is None else _data(detached).shown_by
 
     @property
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -118,7 +125,11 @@ class Selected:
             before, concretization.asked = concretization.asked, selection.asked
             try:
                 with interpreting(selection.tracer), GradMode(self._requires_grad):
-                    found = picked(self._full, selection.mask, selection.lead, selection.purpose)
+                    if self._detached is None:
+                        found = picked(self._full, selection.mask, selection.lead, selection.purpose)
+                    else:
+                        settled(self._detached)
+                        found = E.stop_gradient(self._detached)
             finally:
                 concretization.asked = before
             self._symbol = selection.tracer.read(found)
@@ -166,7 +177,8 @@ def applied(tracer: Tracer, op: Op, operands: Sequence[Any], params: Any) -> Ten
             return None
         else:
             whole.append(x if x._n is None else guarded(first, x))
-    return made(first, tracer.apply(op, whole, params), True)
+    result = tracer.apply(op, whole, params)
+    return made(first, result, True) if op is not _STOP else _detached(operands[0], result)
 
 
 def select(tracer: Tracer, x: Tensor, mask: Tensor, lead: int, purpose: str) -> Tensor:
@@ -181,9 +193,26 @@ def made(selection: Selection, full: Tensor, guarded: bool) -> Tensor:
     return selection.tracer.wrap(data, full._n is not None)
 
 
+def _data(tensor: Tensor) -> Selected:
+    return tensor._d  # type: ignore[return-value]
+
+
+def _detached(tensor: Tensor, full: Tensor) -> Tensor:
+    """`tensor`, a selection, without its history: writing to one of the two is writing to both."""
+    data: Any = Selected(_data(tensor).selection, full, True, False, tensor)
+    result = _data(tensor).selection.tracer.wrap(data, False)
+    data.shown_by += [weakref.ref(t) for t in (tensor, result)]
+    return result
+
+
 def replace(target: Tensor, value: Tensor) -> bool:
     """Give `target` the `value` of an in-place operation, if both are selections of the same places."""
     if type(target._d) is not Selected or type(value._d) is not Selected:
+        return False
+    sharing = {id(t): t for ref in target._d.shown_by if (t := ref()) is not None}
+    if len(sharing) > 1:  # whose memory the trace has to know
+        for tensor in sharing.values():
+            settled(tensor)
         return False
     if not target._d.selection.matches(value._d.selection) or target._d.dtype != value._d.dtype:
         return False

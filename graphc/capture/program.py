@@ -82,12 +82,14 @@ class Recorded(NamedTuple):
     nodes   ids of those that gradients flow through (not those made under no_grad, or from detached values)
     ends    (node, number): gradients for an input that was written stop at this node, too; the leaves that the function
             has made are numbered on from the inputs
+    late    numbers of the inputs that require grad only from somewhere in the function on: their gradients stop there
     broken  what backward() raises, by the node of a result
     rules   the trace, if gradients depend on autograd.Functions or hooks of the user's
     """
 
     nodes: frozenset[int] = frozenset()
     ends: tuple[tuple[int, int], ...] = ()
+    late: frozenset[int] = frozenset()
     broken: dict[int, str] = {}  # noqa: RUF012 (nobody writes it)
     rules: Autograd | None = None
 

@@ -14,7 +14,7 @@ from eager.core.overriding import Asking
 from eager.core.tensor import Tensor
 from graphc import errors
 from graphc.capture.calls import call_of
-from graphc.capture.effects import gradient_ends
+from graphc.capture.effects import gradient_ends, late_leaves
 from graphc.capture.elsewhere import with_tensors
 from graphc.capture.flow.control import scan_of_layer
 from graphc.capture.location import user_line
@@ -287,7 +287,7 @@ def finished(
             tuple((a, b, how) for (a, b), how in tracer.state.overlaps.items()),
         ),
         Checks(decisions, _unread(graph.nodes, read)),
-        Recorded(tracer.recorded, tuple(ends), broken, tape if tape.has_rules else None),
+        Recorded(tracer.recorded, tuple(ends), late_leaves(tracer), broken, tape if tape.has_rules else None),
         state.drawn,
         tracer.placement.settled(),
     )

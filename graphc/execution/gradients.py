@@ -157,6 +157,11 @@ class Gradients:
         refs = refs_of(graph.result)
         return [values[refs[k].id] for k in self.live], ends
 
+    @property
+    def late_leaves(self) -> frozenset[int]:
+        """See `Recorded`."""
+        return self._program.recorded.late
+
     @functools.cached_property
     def _replayed(self) -> tuple[Graph, Collection[int], list[Tensor]]:
         """The graph that is replayed, with the user's gradient rules; its recorded nodes; what only the rules reach."""
@@ -216,6 +221,7 @@ def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
     if own.where is not None and not state.grad_enabled():
         return own.placed_shares(node, g)
     parents = dict(zip(own.split.wrt, node[tape.PARENTS :], strict=True))
+    leaves = {k: parent for k, parent in parents.items() if k not in own.late_leaves}
     inputs: list[Tensor] = []
     own.unmodified(node, given.arrays)
     # under vmap, the cotangents are batched; what the program was given is not
@@ -223,10 +229,10 @@ def _on_tensors(node: tape.Node, g: Any) -> list[Tensor | None]:
         for k, array in enumerate(given.arrays):
             there = own.where is not None and array.__class__ is not np.ndarray
             t = Tensor._wrap(own.placed(array) if there else np.asarray(array))
-            t._n = parents.get(k)
-            inputs.append(E.positive(t) if k in parents else t)
+            t._n = leaves.get(k)
+            inputs.append(E.positive(t) if k in leaves else t)
         results, ends = own.replay(inputs, parents)
-    ends = [*((k, inputs[k]) for k in parents if k < len(inputs)), *ends]
+    ends = [*((k, inputs[k]) for k in leaves if k < len(inputs)), *ends]
     shares: dict[int, Tensor] = {}
     with autograd.enable_grad():
         arrived = tape.arrived(g)

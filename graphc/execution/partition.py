@@ -148,7 +148,8 @@ def _differentiated(
                 found[id] = found[id] + ct if id in found else ct
         return found
 
-    targets = [(k, whole.inputs[k]) for k in wrt if k < len(whole.inputs)]
+    at_once = [k for k in wrt if k < len(whole.inputs) and k not in program.recorded.late]
+    targets = [(k, whole.inputs[k]) for k in at_once]
     targets += [(k, id) for id, k in program.recorded.ends if k in wrt]
     try:
         builder, grads, late = _pulled(program, whole, seeds, [id for _, id in targets])

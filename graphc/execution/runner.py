@@ -19,7 +19,6 @@ from graphc.capture.sources import (
     Effect,
     GradsOf,
     History,
-    LeafFlag,
     Lifted,
     Spare,
     ViewOf,
@@ -304,9 +303,8 @@ def _results(program: Program, hosted: Collection[int]) -> tuple[Mapping[Compute
 
 def _differentiable(program: Program, tensors: list[Tensor]) -> list[int]:
     """The numbers of the inputs that gradients may be for."""
-    flags = [e.target for e in program.effects.tensors if isinstance(e.target, LeafFlag)]
-    becoming = [f.of for f in flags if f.flag]
-    return [k for k, s in enumerate(program.sources) if _requires_grad(s, tensors) or s in becoming]
+    late = program.recorded.late
+    return [k for k, s in enumerate(program.sources) if k in late or _requires_grad(s, tensors)]
 
 
 def _rank(history: History) -> int:

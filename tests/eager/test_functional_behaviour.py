@@ -315,3 +315,23 @@ def test_losses_with_weights_are_averaged_over_the_weights(loss):
     found = [loss(x, y, reduction=reduction, weight=weight) for reduction in ("none", "sum", "mean")]
     for got, expected in zip(found, (each, each.sum(), each.sum() / 4.5), strict=True):
         torch.testing.assert_close(got, expected)
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.huber_loss, F.smooth_l1_loss], ids=lambda f: f.__name__)
+def test_losses_take_masks_beside_numbers(loss):
+    x, mask = torch.tensor([0.5, 0.25], requires_grad=True), torch.tensor([True, False])
+    torch.testing.assert_close(loss(x, mask), loss(x, mask.float()))
+    loss(x, mask).backward()
+    (grad,) = torch.autograd.grad(loss(x, mask.float()), x)
+    assert torch.equal(x.grad, grad)
+    for kinds in ("bool bool", "int64 bool", "bool int64", "int64 int64"):
+        x, y = (mask.to(getattr(torch, kind)) for kind in kinds.split())
+        with pytest.raises(NotImplementedError, match="_cpu\" not implemented for '(Bool|Long)'"):
+            loss(x, y)
+
+
+def test_broadcasting_hands_out_what_has_the_shape_itself():
+    leaf = torch.ones(2, 3, requires_grad=True)
+    same, wider = torch.broadcast_tensors(leaf, torch.ones(3))
+    assert same is leaf
+    assert wider.stride() == (0, 1)

@@ -134,3 +134,21 @@ def test_hooks_of_a_node_with_several_outputs_see_the_gradient_of_each(create_gr
     assert seen == [([20.0, 20.0, 0.0, 0.0], [20.0, 20.0], None)]
     (first * 2).sum().backward()
     assert x.grad.tolist() == [20.0, 20.0, 0.0, 0.0] and len(seen) == 2
+
+
+def test_retain_grad_of_a_number_that_a_reduction_made():
+    x = leaf(1.0, 2.0)
+    total = torch.dot(x, x)
+    total.retain_grad()
+    seen = []
+    total.register_hook(lambda g: seen.append(g * 2))
+    (grad,) = torch.autograd.grad((total * x).sum(), total)
+    assert grad.item() == total.grad.item() == 3.0
+    assert seen[0].item() == 6.0
+
+
+def test_what_a_hook_after_accumulation_returns_is_an_error():
+    x = leaf(1.0)
+    x.register_post_accumulate_grad_hook(lambda t: t.grad)
+    with pytest.raises(RuntimeError, match=r"^Tensor post accumulate grad hooks should return None\.$"):
+        (x * 2).sum().backward()

@@ -13,13 +13,14 @@ from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.core.warned import warn
 from eager.engine.conversion import converted
+from eager.engine.inplace import check_fits
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import ALL_AXES, check_real, constant, shape_of
 from eager.functional.arithmetic import clamp
 from eager.functional.precision import rounds_once
-from eager.functional.scalars import at_once
-from graphc.ops.dtypes import is_floating, is_inexact
+from eager.functional.scalars import at_once, common_dtype
+from graphc.ops.dtypes import FLOAT32, is_floating, is_inexact
 from graphc.ops.rules import torch_name
 
 __all__ = [
@@ -86,13 +87,21 @@ def _weighted(losses: Tensor, weight: Tensor | None, reduction: str, node: str, 
     return E.div(reduced(losses, "sum"), reduced(weight, "sum"))
 
 
+def _difference(input: Tensor, target: Tensor, kernel: str) -> Tensor:
+    """`input - target`, also of bools. Raises PyTorch's NotImplementedError unless that is real and floating."""
+    if input._d.dtype is not FLOAT32 or target._d.dtype is not FLOAT32:
+        common = common_dtype(input, target)
+        input, target = converted(input, common), converted(target, common)
+        check_real(input, kernel)
+    return E.sub(input, target)
+
+
 def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
              weight: Tensor | None = None) -> Tensor:  # fmt: skip
     """(input - target)^2. As `torch.nn.functional.mse_loss`."""
     warn_of_sizes(input, target)
     since = next(sequence)
-    difference = E.sub(input, target)
-    check_real(difference, "mse_cpu")
+    difference = _difference(input, target, "mse_cpu")
     reduction = chosen_reduction(size_average, reduce, reduction)
     return _weighted(E.square(difference), weight, reduction, "MseLossBackward0", since)
 
@@ -116,11 +125,10 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     since = next(sequence)
-    check_real(input, "huber_cpu")
-    check_real(target, "huber_cpu")
-
-    losses_of = lambda x, y: E.huber(E.sub(x, y), delta=delta)
-    losses = converted(at_once(losses_of, input, target), input._dtype())
+    losses_of = lambda x, y: E.huber(_difference(x, y, "huber_cpu"), delta=delta)
+    losses = at_once(losses_of, input, target)
+    check_fits(input, losses)
+    losses = converted(losses, input._dtype())
     return _weighted(losses, weight, reduction, "HuberLossBackward0", since)
 
 
@@ -136,9 +144,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
     since = next(sequence)
 
     def losses_of(x: Tensor, y: Tensor) -> Tensor:
-        difference = E.sub(x, y)
-        check_real(difference, "smooth_l1_cpu")
-        losses = E.huber(difference, delta=beta)
+        losses = E.huber(_difference(x, y, "smooth_l1_cpu"), delta=beta)
         return losses if beta == 1 else E.div(losses, beta)
 
     return _weighted(at_once(losses_of, input, target), None, reduction, "SmoothL1LossBackward0", since)

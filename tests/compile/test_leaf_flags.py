@@ -1,0 +1,79 @@
+"""Leaves that require grad from somewhere on, or not any more when gradients arrive: as in PyTorch, in both modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import eager as torch
+import graphc
+
+pytestmark = pytest.mark.on_numpy
+
+
+def frozen_before_backward(w: Any) -> Any:
+    loss = (w * 2).sum()
+    w.requires_grad_(False)
+    loss.backward()
+    return loss
+
+
+def frozen_and_returned(w: Any) -> Any:
+    loss = (w * 2).sum()
+    w.requires_grad_(False)
+    return loss
+
+
+def detached_in_place(w: Any) -> Any:
+    loss = (w * 2).sum()
+    w.detach_()
+    return loss
+
+
+def frozen_and_thawed(w: Any) -> Any:
+    loss = (w * 2).sum()
+    w.requires_grad_(False)
+    w.requires_grad_(True)
+    return loss
+
+
+MODES = {"eager": lambda f: f, "compiled": graphc.compile}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [(frozen_before_backward, None), (frozen_and_returned, None), (detached_in_place, None), (frozen_and_thawed, 2.0)],
+)
+def test_what_requires_no_grad_any_more_gets_none(function: Callable[[Any], Any], expected: Any, mode: str):
+    fn = MODES[mode](function)
+    for _ in range(2):
+        w = torch.ones(2, requires_grad=True)
+        loss = fn(w)
+        if function is not frozen_before_backward:
+            loss.backward()
+        assert w.requires_grad is (expected is not None)
+        assert w.grad is None if expected is None else w.grad.tolist() == [expected] * 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_what_was_computed_before_has_no_gradient_for_a_late_leaf(mode: str, create_graph: bool):
+    def before_and_after(x: Any, w: Any) -> Any:
+        before = x * w
+        x.requires_grad_()
+        return (before * before).sum(), (x * x * w).sum()
+
+    fn = MODES[mode](before_and_after)
+    for _ in range(2):
+        x, w = torch.tensor([3.0]), torch.tensor([5.0], requires_grad=True)
+        first, second = fn(x, w)
+        first.backward(create_graph=create_graph, retain_graph=True)
+        assert x.requires_grad
+        assert x.grad is None
+        assert w.grad.tolist() == [90.0]
+        second.backward()
+        assert x.grad.tolist() == [30.0]
