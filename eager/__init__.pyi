@@ -354,7 +354,7 @@ def broadcast_shapes(*shapes: _int | Sequence[_int]) -> Size:
     """The shape that `shapes` broadcast to. As `torch.broadcast_shapes`. RuntimeError if they do not."""
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape. As `torch.broadcast_tensors`."""
+    """The tensors expanded to their common shape; those that have it, themselves. As `torch.broadcast_tensors`."""
 
 def broadcast_to(input: Tensor, size: Sequence[_int]) -> Tensor:
     """`input` expanded to `size`. As `torch.broadcast_to`."""

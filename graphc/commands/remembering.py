@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 
 from graphc.commands.exit_codes import FINE
 from graphc.commands.graphs import add_graph, graph_file
@@ -13,7 +13,8 @@ from graphc.targets import running, target_of
 
 def add_memory(parser: ArgumentParser) -> None:
     add_graph(parser)
-    parser.add_argument("--exact", action="store_true", help="also ask XLA, which compiles it")
+    asked = "ask XLA for its plan; without, the figures are an estimate"
+    parser.add_argument("--exact", action=BooleanOptionalAction, default=True, help=asked)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

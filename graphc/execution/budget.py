@@ -72,7 +72,7 @@ def fitted(
     plain = None
     if limit is None or base.predicted <= SLACK * limit:
         programs, made_of = base.build()
-        plain = _peak(programs, base)
+        plain = _peak(programs, base, likely=limit is not None)
         limit = int(memory * plain) if limit is None else limit
         if plain <= limit:
             return Fitted(programs, made_of, f"memory: {shown(plain)} of {shown(limit)}, nothing is computed again")
@@ -84,7 +84,7 @@ def fitted(
     least = base.predicted if plain is None else plain
     for candidate in [*likely[:ATTEMPTS], *(c for c in smallest if c not in likely[:ATTEMPTS])]:
         programs, made_of = candidate.build()
-        peak = _peak(programs, candidate)
+        peak = _peak(programs, candidate, likely=True)
         least = min(least, peak)
         if peak <= limit:
             before = base.predicted if plain is None else plain
@@ -102,9 +102,13 @@ def fitted(
     )  # fmt: skip
 
 
-def _peak(programs: Sequence[Any], candidate: Candidate) -> int:
-    figures = [program.figures() for program in programs]
-    return max(f.peak for f in figures) if all(f is not None for f in figures) else candidate.predicted
+def _peak(programs: Sequence[Any], candidate: Candidate, likely: bool) -> int:
+    """The bytes of the larger program; what is likely to be taken is compiled for that, and not laid out apart."""
+    if likely:
+        for program in programs:
+            program.compile()
+    plans = [program.plan() for program in programs]
+    return max(p.peak for p in plans) if all(p is not None for p in plans) else candidate.predicted
 
 
 def fit_step(graph: Graph, donated: Mapping[int, int], memory: int | float, lower: Callable[[Graph], Any]) -> Fitted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Protocol, final
 
 from graphc.display import Block, Code, Displayed, Remark, Section, plain
 from graphc.footprint.liveness import Liveness, liveness
@@ -38,8 +38,9 @@ class ProgramMemory(Displayed):
     name         of the program
     arguments, outputs, temporaries   at most at one time; outputs are those with memory of their own
     state        of the arguments, what is written over (parameters, moments, buffers)
-    alive        the temporaries, and outputs, at the peak, largest first
-    exact        XLA's own peak, if that was asked for
+    alive        the temporaries, and outputs, at the peak, largest first, by the model
+    estimate     the peak by the model
+    exact        the peak of XLA's plan, if that was asked for: the figures are those of the plan then
     host         what lies in the memory of the host, besides
     """
 
@@ -49,6 +50,7 @@ class ProgramMemory(Displayed):
     temporaries: int
     state: int
     alive: tuple[Alive, ...]
+    estimate: int
     exact: int | None = None
     host: int = 0
 
@@ -63,16 +65,16 @@ class ProgramMemory(Displayed):
 
     def blocks(self) -> Iterator[Block]:
         """The peak, what it consists of, and the largest values that are alive then."""
-        own = f", by XLA {shown(self.exact)}" if self.exact is not None else ""
         parts = f"arguments {shown(self.arguments)} (state {shown(self.state)}), outputs {shown(self.outputs)}"
         parts += f", on the host {shown(self.host)}" if self.host else ""
+        by = "by an estimate" if self.exact is None else f"by XLA's plan (estimate {shown(self.estimate)})"
         lines = [str(value) for value in self.alive[:LISTED]]
         rest = self.alive[LISTED:]
         if rest:
             lines.append(f"{shown(sum(a.bytes for a in rest)):>10}  in {len(rest)} others")
         whole = [Remark(f"{parts}, temporaries {shown(self.temporaries)}"), Remark("alive at the peak:")]
         yield Section(
-            f"{self.name}: peak {shown(self.peak)}{own}", [*whole, *([Code("\n".join(lines))] if lines else [])]
+            f"{self.name}: peak {shown(self.peak)}, {by}", [*whole, *([Code("\n".join(lines))] if lines else [])]
         )
 
 
@@ -99,11 +101,27 @@ class Memory(Displayed):
         yield Section(f"{self.programs[0].name} on {self.device}: {shown(self.peak)}", found)
 
 
-def described(graph: Graph, found: Liveness, exact: int | None = None) -> ProgramMemory:
-    """The report of one program."""
+class Sizes(Protocol):
+    """Bytes of what a program takes; `aliased` of the outputs are written over arguments."""
+
+    @property
+    def arguments(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def aliased(self) -> int: ...
+    @property
+    def temporaries(self) -> int: ...
+    @property
+    def peak(self) -> int: ...
+
+
+def described(graph: Graph, found: Liveness, plan: Sizes | None = None) -> ProgramMemory:
+    """The report of one program, with the sizes of XLA's `plan` if that is known."""
+    sizes: Sizes = found if plan is None else plan
     return ProgramMemory(
-        graph.name, found.arguments, found.outputs - found.aliased, found.temporaries, found.aliased,
-        tuple(alive_at_peak(found)), exact, found.host,
+        graph.name, sizes.arguments, sizes.outputs - sizes.aliased, sizes.temporaries, found.aliased,
+        tuple(alive_at_peak(found)), found.peak, None if plan is None else plan.peak, found.host,
     )  # fmt: skip
 
 

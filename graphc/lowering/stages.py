@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -117,11 +117,16 @@ class Compilation(NamedTuple):
         return None if found is None else found.peak - found.arguments
 
 
-def compile_measured(jitted: Any, *arguments: Any) -> Compilation:
-    """Compile for `arguments` now."""
+# of a program that is only laid out, which XLA does before it makes machine code
+PLANNED: Mapping[str, Any] = {"xla_backend_optimization_level": 0}
+
+
+def compile_measured(jitted: Any, *arguments: Any, options: Mapping[str, Any] | None = None) -> Compilation:
+    """Compile for `arguments` now, with these `options` of XLA's besides those that `jitted` has."""
     seconds: dict[str, float] = {}
     stage: Any = jitted
-    for name, method, given in (("jax trace", "trace", arguments), ("lower", "lower", ()), ("xla", "compile", ())):
+    last = () if options is None else (options,)
+    for name, method, given in (("jax trace", "trace", arguments), ("lower", "lower", ()), ("xla", "compile", last)):
         start = time.perf_counter()
         stage = getattr(stage, method)(*given)
         seconds[name] = time.perf_counter() - start

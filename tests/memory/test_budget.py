@@ -39,7 +39,7 @@ def blocks(make: Callable[[], nn.Module], *shape: int) -> Made:
 
 def peak(compiled: Any, args: tuple[Any, ...]) -> int:
     """XLA's figure."""
-    return max(p.exact for p in graphc.memory(compiled, *args, exact=True).programs)
+    return graphc.memory(compiled, *args).peak
 
 
 def kept(make: Callable[[], Made], fraction: float) -> None:
@@ -128,7 +128,7 @@ def a_way_to_save(make: Callable[[], Made]) -> tuple[Any, Any, dict[int, int]]:
 
 def figure(graph: Any, donated: dict[int, int]) -> int:
     program = graphc.lower(graph, donate=tuple(donated), restore={k: p for p, k in donated.items()})
-    return program.figures().peak  # type: ignore[union-attr]
+    return program.plan().peak  # type: ignore[union-attr]
 
 
 def test_without_a_barrier_xla_merges_the_copies(monkeypatch: pytest.MonkeyPatch):
@@ -161,7 +161,9 @@ def test_what_fits_by_the_model_is_compiled_first_and_then_what_may():
     built: list[str] = []
 
     def candidate(name: str, predicted: int, work: float, exact: int | None = None) -> Candidate:
-        program = SimpleNamespace(figures=lambda: None if exact is None else SimpleNamespace(peak=exact))
+        program = SimpleNamespace(
+            compile=lambda: None, plan=lambda: None if exact is None else SimpleNamespace(peak=exact)
+        )
         return Candidate(predicted, work, 1, lambda: (built.append(name), ((program,), name))[1])
 
     base, almost = candidate("base", 200, 0), candidate("almost", int(SLACK * 100), 1, exact=99)
