@@ -169,7 +169,7 @@ def separate_view(array: np.ndarray) -> np.ndarray:
     return apart
 
 
-def _owner_of(data: Any) -> Any:
+def memory_of(data: Any) -> Any:
     """`storage_of` an array, or of what stands in its place (`eager.core.placed`)."""
     return storage_of(data) if isinstance(data, np.ndarray) else getattr(data, "memory", data)
 
@@ -201,22 +201,22 @@ def note_move(old: np.ndarray, new: np.ndarray) -> None:
 
 def note_writer(array: np.ndarray, name: str) -> None:
     """Remember that the last write to the memory of `array`, just noted, has been recorded as a node called `name`."""
-    _writes[id(_owner_of(array))][1][2] = name, array.shape
+    _writes[id(memory_of(array))][1][2] = name, array.shape
 
 
 def writer_of(array: np.ndarray) -> tuple[str, tuple[int, ...]] | None:
     """Of the last recorded write to the memory of `array`, the name of the node and the shape of the base; or None."""
-    entry = _writes.get(id(_owner_of(array)))
+    entry = _writes.get(id(memory_of(array)))
     return entry[1][2] if entry else None
 
 
 def version_of(array: Any) -> int:
     """How many in-place writes the memory of `array` has seen."""
-    entry = _writes.get(id(_owner_of(array)))
+    entry = _writes.get(id(memory_of(array)))
     return entry[1][0] if entry else 0
 
 
 def writes_since(array: np.ndarray, number: int) -> int:
     """How many in-place writes (at most 8 are remembered) the memory of `array` has seen since `number`."""
-    entry = _writes.get(id(_owner_of(array)))
+    entry = _writes.get(id(memory_of(array)))
     return sum(n > number for n in entry[1][1]) if entry else 0

@@ -20,7 +20,7 @@ from eager.core.sparse import is_sparse
 from eager.core.state import grad_enabled, sequence
 from eager.core.tensor import Tensor, check_in_place
 from eager.core.ufunc_writes import write_apart
-from eager.core.views import NO_GRAD, geometry
+from eager.core.views import NO_GRAD, Views, geometry
 from eager.engine.dispatch import record
 from eager.engine.language import E, by_rule, zeros
 from graphc.ops.dtypes import category, kind, of_scalar, result_type
@@ -81,7 +81,7 @@ def _save_written(node: tape.Node, result: Any, array: np.ndarray) -> None:
 def rebase(target: Tensor, value: Tensor, name: str) -> None:
     """`target` has been written in place: give it, its base and all views of that the history of `value`."""
     about: Any = getattr(target, "_v", None)
-    if about.__class__ is tuple:
+    if about.__class__ is tuple and _share_memory(about[0], target):
         base = about[0]
         _record_write(base, target, value)
         tape.rename(base._n, "torch::autograd::CopySlices")
@@ -94,13 +94,20 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
             if name == "fill_with":
                 tape.rename(base._n, _OVERWRITES[name])
     state.note_writer(data_of(base), tape.name_of(base._n).rpartition("::")[2])
-    if base is target and about is None:
+    if base is target and about.__class__ is not Views:
         return
     for view in base._v.live():
+        if not _share_memory(base, view):
+            continue
         if view._v[1] != NO_GRAD:
             _record_view(base, view)
         elif view._n is None:
             view._n = tape.dead_end(None)
+
+
+def _share_memory(base: Tensor, view: Tensor) -> bool:
+    """Not so, if one has been given another memory since: its `.data` was assigned to."""
+    return state.memory_of(data_of(base)) is state.memory_of(data_of(view))
 
 
 def _record_write(base: Tensor, target: Tensor, value: Tensor) -> None:

@@ -157,7 +157,7 @@ class Autograd:
     ) -> dict[int, Symbol]:
         tracer, builder = self.tracer, self._builder
         builder.where = user_line()
-        walked = self.history_of([tracer.read(t).id for t in outputs])
+        walked = self._towards(wrt, self.history_of([tracer.read(t).id for t in outputs]))
         if problem := self._problem(walked):
             raise RuntimeError(problem)
         seeds: dict[int, Symbol] = {}
@@ -172,6 +172,14 @@ class Autograd:
         if not keep:
             self.freed |= {i for i in walked if _saves(builder.nodes[i].op)}
         return grads
+
+    def _towards(self, wrt: Collection[int], among: Collection[int]) -> set[int]:
+        """The nodes, of the recorded ones `among`, from which gradients go on to one of the nodes `wrt`."""
+        found: set[int] = set()
+        for id_ in sorted(among):
+            if any(i in found or i in wrt for i in _sources(self._builder.nodes[id_])):
+                found.add(id_)
+        return found
 
     def _apart(self, grads: dict[int, Symbol], first: int) -> dict[int, Symbol]:
         """`grads` as nodes, each of one tensor alone: what is written to it is written to no other gradient or seed."""

@@ -6,13 +6,15 @@ the part, and the zeros laid around it afterwards, for sums of products to see. 
     put(g, i) * A = put(g * A[i], i)
 
 So it is with rows that are put into zeros, as gradients of picked rows are, if what is computed of them is linear: they
-may be put in the same place.
+may be put in the same place. But where the zeros with the rows are needed for something else, too, to put rows into
+zeros once more costs more than arithmetic with zeros, which XLA fuses: then this is done for sums and products alone.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, final
+from collections import Counter
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -43,6 +45,14 @@ def shrink(graph: Graph) -> Graph:
     return eliminate_dead_code(graph.rewired(writer.builder.nodes, writer.new))
 
 
+class _Rows(NamedTuple):
+    """Rows that are put into zeros, where, and whether the zeros with them are needed for one thing only."""
+
+    rows: Symbol
+    pick: Pick
+    once: bool
+
+
 @final
 class _Writer:
     def __init__(self, graph: Graph):
@@ -51,7 +61,8 @@ class _Writer:
         self.changed = False
         self._nodes = graph.nodes
         self._parts: dict[int, tuple[Symbol, Box]] = {}  # what has zeros around it: the rest, and where that lies
-        self._rows: dict[int, tuple[Symbol, Pick]] = {}  # what is put into zeros, and where
+        self._rows: dict[int, _Rows] = {}
+        self._uses = Counter(i for node in graph.nodes.values() for i in node.inputs) + Counter(graph.outputs)
         self._picks = Picks(self.builder, graph.nodes, self._now)
         self._keeps: dict[Any, bool] = {}
 
@@ -88,35 +99,38 @@ class _Writer:
         if node.op is _PUT and node.params["accumulate"]:
             zeros, pick = held_number(node.inputs[0], self._nodes) == 0, pick_of(node, self._nodes)
             if zeros and pick is not None and pick.share(node.shape) <= FEW:
-                self._rows[node.id] = self._now(node.inputs[1]), pick
+                self._rows[node.id] = _Rows(self._now(node.inputs[1]), pick, self._uses[node.id] == 1)
         found = self._put_through(node) if self._rows else None
         if isinstance(found, Symbol):
             self.new[node.id] = found.id
         elif found is not None:
-            rows, pick = self._rows[node.id] = found
-            self.new[node.id] = self._picks.laid(rows, pick, node.shape).id
+            self._rows[node.id] = found._replace(once=found.once and self._uses[node.id] == 1)
+            if node.op.pointwise and not found.once:
+                return
+            self.new[node.id] = self._picks.laid(found.rows, found.pick, node.shape).id
         self.changed = self.changed or found is not None
 
-    def _put_through(self, node: Node) -> Symbol | tuple[Symbol, Pick] | None:
-        """The rows of a node that are computed of those of its operands, and where they are; or all of it."""
+    def _put_through(self, node: Node) -> Symbol | _Rows | None:
+        """The rows of a node that are computed of those of its operands; or all of it."""
         op, known = node.op, [self._rows.get(i) for i in node.inputs]
         both = [each for each in known if each is not None]
         if op in _SUMS and len(both) == 2:
-            (a, pick), (b, other) = both
-            return (self.builder.emit(op, [a, b], node.params), pick) if pick == other else None
+            a, b = both
+            total = self.builder.emit(op, [a.rows, b.rows], node.params)
+            return _Rows(total, a.pick, a.once and b.once) if a.pick == b.pick else None
         for k, each in enumerate(known):
             if each is None or not self._is_linear(node, k):
                 continue
-            rows, pick = each
+            rows, pick, once = each
             ways = [pick._replace(after=after) for after in range(node.aval.ndim - len(pick.places) + 1)]
             for own in (*ways, pick._replace(places=pick.places[::-1])):
                 transfer = self._picks.through(node, own)
                 if transfer is not None and transfer.picks[k] == pick and own.share(node.shape) <= FEW:
                     taken = [*map(self._picks.taken, node.inputs, transfer.picks)]
-                    return transfer.make(*taken[:k], rows, *taken[k + 1 :]), own
+                    return _Rows(transfer.make(*taken[:k], rows, *taken[k + 1 :]), own, once)
             found = self._picks.summed(node, k, rows, pick)
             if found is not None:
-                return found
+                return found if isinstance(found, Symbol) else _Rows(*found, once)
         return None
 
     def _is_linear(self, node: Node, k: int) -> bool:

@@ -77,3 +77,29 @@ def test_what_was_computed_before_has_no_gradient_for_a_late_leaf(mode: str, cre
         assert w.grad.tolist() == [90.0]
         second.backward()
         assert x.grad.tolist() == [30.0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_gradients_to_the_middle_leave_what_is_before_it(mode: str):
+    def middle(x: Any, w: Any) -> Any:
+        hidden = (w * x).exp()
+        (slope,) = torch.autograd.grad((hidden * x).sum(), hidden)
+        return hidden * slope.detach()
+
+    fn = MODES[mode](middle)
+    for _ in range(2):
+        x, w = torch.tensor([2.0]), torch.tensor([0.0], requires_grad=True)
+        fn(x, w).sum().backward()
+        assert w.grad.tolist() == [4.0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_gradients_to_the_middle_free_what_is_behind_it(mode: str):
+    def twice(x: Any, w: Any) -> Any:
+        hidden = w * x
+        loss = (hidden * hidden).sum()
+        torch.autograd.grad(loss, hidden)
+        return loss
+
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        MODES[mode](twice)(torch.tensor([2.0]), torch.tensor([1.0], requires_grad=True)).backward()

@@ -390,3 +390,21 @@ def test_what_is_assigned_to_in_a_leaf_is_named_as_in_pytorch(index: str, what: 
     assert message(torch).startswith(f"{what} Variable that requires grad is being used in an in-place")
     if find_spec("torch"):
         assert message(torch) == message(torch_or_skip())
+
+
+def test_a_view_with_memory_of_its_own_is_written_alone():
+    leaf = torch.ones(2, requires_grad=True)
+    base = torch.zeros(2, 2)
+    view = base[1]
+    view.data = torch.full((2,), 5.0)
+    view.add_(leaf)
+    assert view.tolist() == [6.0, 6.0]
+    assert base.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    view.sum().backward()
+    assert leaf.grad.tolist() == [1.0, 1.0]
+    base = torch.zeros(2, 2)
+    view = base[1]
+    base.data = torch.full((2, 2), 5.0)
+    base.add_(leaf)
+    assert view.tolist() == [0.0, 0.0]
+    assert not view.requires_grad

@@ -106,3 +106,15 @@ def test_extremes_whose_places_nobody_reads():
     assert [op.name for op in optimized.ops if op.several] == ["min_dim"]
     for a, b in zip(optimized(x), graph(x), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_rows_that_are_needed_as_they_are_put_are_not_put_again():
+    """As by an optimizer with moments, which reads the gradient of a table several times."""
+
+    def moments(rows: torch.Tensor, where: torch.Tensor, first: torch.Tensor, second: torch.Tensor) -> Any:
+        grad = torch.zeros(500, 4, dtype=torch.float64).index_add(0, where, rows)
+        return first.lerp(grad, 0.1), second * 0.99 + grad * grad * 0.01
+
+    arrays = [np.ones((5, 4)), np.arange(5), np.ones((500, 4)), np.ones((500, 4))]
+    graph = graphc.optimize(graphc.trace(moments, *map(torch.from_numpy, arrays)))
+    assert [node.op.name for node in graph.nodes.values()].count("index_put") == 1
