@@ -23,6 +23,7 @@ Hook = Callable[..., Any]
 _ids = itertools.count()
 first_hooks: dict[str, int] = {"count": 0}  # how often a node has got its first hook
 
+NO_TENSOR = "expected Variable, but hook returned '{}'"
 NOT_GRAD = "cannot register a hook on a tensor that doesn't require gradient"
 
 
@@ -119,9 +120,14 @@ class Hooked:
 
     def call_accumulated(self, tensor: Any) -> None:
         """Run the hooks of the leaf `tensor`, whose `.grad` has been written."""
+        left = tensor
         for hook in list(self.accumulated.values()):
-            if hook(tensor) is not None:
-                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+            result = hook(left)
+            if result is not None and not isinstance(result, Tensor):
+                raise TypeError(NO_TENSOR.format(type(result).__name__))
+            left = left if result is None else result
+        if left is not tensor:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 def _wrapped(g: Any) -> Tensor:
@@ -140,7 +146,7 @@ def _replaced(g: Tensor, result: Any, hook: Hook) -> Tensor:
         return g
     name = getattr(hook, "__name__", type(hook).__name__)
     if not isinstance(result, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+        raise TypeError(NO_TENSOR.format(type(result).__name__))
     if result._dtype() != g._dtype():
         was, got = torch_name(g._dtype()), torch_name(result._dtype())
         raise RuntimeError(f"hook '{name}' has changed the type of value (was torch.{was}Tensor got torch.{got}Tensor)")

@@ -22,6 +22,10 @@ X = torch.linspace(-1, 1, 12).reshape(4, 3)
 PATH = Path("x", "x")
 
 
+def _turned(p: torch.Tensor) -> None:
+    p.grad.mul_(-3)
+
+
 def scaled():
     """A module with all that a guard may be on, and more of it than is asked one by one; its class is its own."""
 
@@ -108,7 +112,7 @@ CHANGES = {
     "hook": lambda m, o: m.rest[3][1].register_forward_hook(double),
     "hook in its table": hooked,
     "hook on a leaf": lambda m, o: m.first.weight.register_hook(lambda g: g * -3),
-    "hook after a leaf": lambda m, o: m.first.weight.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(-3)),
+    "hook after a leaf": lambda m, o: m.first.weight.register_post_accumulate_grad_hook(_turned),
     "forward of an object": lambda m, o: vars(m.rest[0]).update(forward=lambda x: x * 3),
     "forward of a class": lambda m, o: setattr(type(m), "forward", lambda self, x: self.first(x)),
     "code of forward": lambda m, o: setattr(type(m).forward, "__code__", (lambda self, x: self.first(x)).__code__),

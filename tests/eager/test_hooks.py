@@ -149,6 +149,13 @@ def test_retain_grad_of_a_number_that_a_reduction_made():
 
 def test_what_a_hook_after_accumulation_returns_is_an_error():
     x = leaf(1.0)
+    handle = x.register_post_accumulate_grad_hook(lambda t: t)
+    (x * 2).sum().backward()
+    handle.remove()
+    handle = x.register_post_accumulate_grad_hook(lambda t: 1)
+    with pytest.raises(TypeError, match=r"^expected Variable, but hook returned 'int'$"):
+        (x * 2).sum().backward()
+    handle.remove()
     x.register_post_accumulate_grad_hook(lambda t: t.grad)
     with pytest.raises(RuntimeError, match=r"^Tensor post accumulate grad hooks should return None\.$"):
         (x * 2).sum().backward()

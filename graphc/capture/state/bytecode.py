@@ -11,6 +11,8 @@ from __future__ import annotations
 import dis
 import functools
 import sys
+import textwrap
+import warnings
 from collections.abc import Iterator
 from types import CodeType
 from typing import Any, NamedTuple
@@ -274,6 +276,18 @@ def _is_subscript(instruction: _Instruction) -> bool:
 def reads_of(code: CodeType) -> Reads:
     """What `code` reads."""
     return _Scan(code).result()
+
+
+def code_of_text(text: str) -> CodeType | None:
+    """The code that `eval` or `exec` would make of a text, as that of a function; None if it is not Python."""
+    for source in (f"lambda: ({text}\n)", "def _():\n" + textwrap.indent(text, " ")):
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                made = compile(source, "<string>", "exec")
+        except (SyntaxError, ValueError):
+            continue
+        return next(code for code in made.co_consts if isinstance(code, CodeType))
+    return None
 
 
 def all_codes(code: CodeType) -> Iterator[CodeType]:

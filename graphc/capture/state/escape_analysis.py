@@ -17,7 +17,7 @@ from eager.nn.calling import EveryModule
 from eager.nn.hooks import HookTable
 from eager.nn.module import Module
 from eager.optim.optimizer import STEP_HOOKS, Optimizer
-from graphc.capture.state.lookup import Lookup
+from graphc.capture.state.lookup import Lookup, asked_for_missing
 from graphc.capture.state.objects import (
     NOWHERE,
     TABLES,
@@ -272,6 +272,8 @@ class EscapeAnalysis(Lookup):
             named = available & self._loose
         if self._probed and namespace(value) is not NOWHERE and _may_get_names(value):
             named |= self._probed
+        if asked_for_missing(type(value)):
+            named |= {name for name in self._loose if not is_special(name)}
         return named - private_names(type(value))
 
 

@@ -15,6 +15,12 @@ from graphc.capture.state.snapshots import MISSING
 from graphc.capture.state.worklist import Method, Worklist
 
 
+def asked_for_missing(kind: type) -> list[str]:
+    """The methods of a user's class that give attributes which an object does not have."""
+    found = ("__getattr__", "__getattribute__")
+    return [name for name in found if any(is_user_class(k) and name in vars(k) for k in kind.__mro__)]
+
+
 class Lookup(Worklist):
     """The part of the walk that takes attributes."""
 
@@ -33,6 +39,9 @@ class Lookup(Worklist):
         if isinstance(value, MethodType):
             return self._attribute(value.__func__, name, path, guarded, probe)
         kind = type(value)
+        if is_user_class(kind):
+            holder = Path(path.shown.rpartition(".")[0], path.name.rpartition(".")[0])
+            self._place(Attribute, value, "__class__", holder.attribute("__class__"))
         space = namespace(value)
         entry = next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), MISSING)
         if isinstance(entry, MemberDescriptorType):
@@ -48,11 +57,12 @@ class Lookup(Worklist):
         if name in space:
             return self._entry(space, name, path, guarded)
         if entry is MISSING:
-            for special in ("__getattr__", "__getattribute__"):
-                if not is_special(name) and any(is_user_class(k) and special in vars(k) for k in kind.__mro__):
-                    self._reach(value, special, Path(path.shown.rpartition(".")[0], path.name.rpartition(".")[0]))
-            if probe and space is not NOWHERE:
-                self._entry(space, name, path, guarded)
+            for special in () if is_special(name) else asked_for_missing(kind):
+                self._reach(value, special, Path(path.shown.rpartition(".")[0], path.name.rpartition(".")[0]))
+                probe = True
+            if probe:
+                if space is not NOWHERE:
+                    self._entry(space, name, path, guarded)
                 self._class_attribute(kind, kind.__mro__, name, path, guarded, True, value)
             return MISSING
         if space is not NOWHERE and not is_special(name):

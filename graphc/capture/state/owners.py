@@ -122,10 +122,15 @@ def is_user_module(module: ModuleType) -> bool:
     return is_user_file(file)
 
 
+_MADE_BY_CODE = 1 << 9  # of the flags of a class: a class statement, or a call of `type`, has made it
+
+
 def is_user_class(cls: type) -> bool:
     """Whether the user has written `cls`, or it is of a package for tensors."""
     name = cls.__module__
-    if name.partition(".")[0] in (*_OWN, "builtins"):
+    if name == "builtins":  # as for `exec` in a namespace without a name
+        return bool(cls.__flags__ & _MADE_BY_CODE)
+    if name.partition(".")[0] in _OWN:
         return False
     module = sys.modules.get(name)
     return module is None or is_user_module(module)

@@ -12,7 +12,7 @@ import numpy as np
 
 from eager.core.tensor import Tensor
 from graphc.capture.state.snapshots import MISSING, Elements, change, keep, refill, same
-from graphc.capture.state.words import Word, slot_of, version_of, version_of_class
+from graphc.capture.state.words import Word, class_of, slot_of, version_of, version_of_class
 from graphc.ops import dtypes
 
 
@@ -168,6 +168,8 @@ class Attribute(Place):
 
     @property
     def words(self) -> Sequence[Word] | None:
+        if self.key == "__class__":
+            return class_of(self.owner)
         function = isinstance(self.owner, FunctionType)
         return slot_of(self.owner, self.key, self.before) if function else None
 

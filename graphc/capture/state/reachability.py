@@ -22,7 +22,7 @@ from graphc.capture.location import line_of
 from graphc.capture.state import bytecode
 from graphc.capture.state.append_only import WRITERS
 from graphc.capture.state.escape_analysis import EscapeAnalysis
-from graphc.capture.state.objects import has_item, is_of_users
+from graphc.capture.state.objects import has_item, is_of_users, is_special
 from graphc.capture.state.owners import is_installed, is_user_class, is_user_code
 from graphc.capture.state.places import Attribute, Cell, ClassOf, DictItem, Inside, Path, RequiresGrad
 from graphc.capture.state.settings import SETTINGS
@@ -187,9 +187,23 @@ class Reachability(EscapeAnalysis):
             if chain.root == bytecode.GLOBAL and chain.name == "globals":
                 for name in found.strings & context.names.keys():
                     self._escape_later(self._entry(context.names, name, Path(name, name)), Path(name, name))
+            if chain.root == bytecode.GLOBAL and chain.name in ("eval", "exec"):
+                self._texts(found.strings, context)
         for inner in found.inner:
             parameters = inner.co_varnames[: inner.co_argcount + inner.co_kwonlyargcount]
             self._code(inner, context._replace(known={n: v for n, v in known.items() if n not in parameters}))
+
+    def _texts(self, texts: Iterable[str], context: _Context) -> None:
+        """What `eval` reads if one of these texts is what it is given; if none can be, all that there is."""
+        codes = [code for code in map(bytecode.code_of_text, texts) if code is not None]
+        codes = [code for code in codes if not {*context.names, *context.known}.isdisjoint(code.co_names)]
+        for code in codes:
+            for name in context.known.keys() & code.co_names:
+                self._escape_later(*context.known[name])
+            self._code(code, context)
+        if not codes:
+            for name in [name for name in context.names if not is_special(name)]:
+                self._escape_later(self._entry(context.names, name, Path(name, name)), Path(name, name))
 
     def _chain(self, chain: bytecode.Chain, context: _Context, code: CodeType, places: Sequence[int]) -> None:
         name, steps = chain.name, chain.steps

@@ -24,6 +24,7 @@ from eager.core.device_memory import Memory
 from eager.core.tensor import Tensor
 from graphc.capture.generated import Names, indented
 
+_CLASS = 8  # where an object has its class, behind the count of its references
 _VERSION = 24  # where a dict has its version, behind its header and its size
 _GONE = "(LookupError, AttributeError, ValueError, RuntimeError)"  # what reading raises where there is nothing now
 TOGETHER = 8  # conditions that one line of the test asks for: shorter code, which Python compiles faster
@@ -100,6 +101,11 @@ def version_of_class(cls: type) -> list[Word] | None:
     return version_of(gc.get_referents(vars(cls))[0]) if available() else None
 
 
+def class_of(value: Any) -> list[Word] | None:
+    """The word that holds the class of an object."""
+    return [Word(id(value) + _CLASS, id(type(value)), (value, type(value)))] if available() else None
+
+
 def slot_of(owner: Any, name: str, value: Any = ...) -> list[Word] | None:
     """The word of a slot of a tensor, a memory, a cell or a function, which has to hold `value`, if one is given."""
     offset = _offset_of(owner, name) if available() else None
@@ -148,7 +154,7 @@ def _offsets() -> dict[tuple[type, str], int]:
 def available() -> bool:
     """Whether dicts of this Python have versions, where they are looked for."""
     wanted = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 13) and sys.maxsize == 2**63 - 1
-    return wanted and _dicts_have_versions()
+    return wanted and _dicts_have_versions() and all(_read(id(x) + _CLASS) == id(type(x)) for x in (_read, Word))
 
 
 def _dicts_have_versions() -> bool:

@@ -540,3 +540,84 @@ def descriptor():
     holder = Has()
     yield lambda x: x * holder.value
     holder.scale = 2.0
+
+
+class Doubling(Config):
+    @property
+    def twice(self):
+        return self.scale * 2
+
+    def times(self, x):
+        return x * 3
+
+
+class Tripling(Config):
+    @property
+    def twice(self):
+        return self.scale * 3
+
+    def times(self, x):
+        return x * 4
+
+
+class Plain(Config):
+    pass
+
+
+@changed("`cfg.__class__` is another class")
+def class_of_an_object_with_a_property():
+    cfg = Doubling()
+    yield lambda x: x * cfg.twice
+    cfg.__class__ = Plain
+
+
+@changed("`cfg.__class__` is another class")
+def class_of_an_object_with_a_method():
+    cfg = Doubling()
+    yield lambda x: cfg.times(x)
+    cfg.__class__ = Tripling
+
+
+class Missing:
+    def __init__(self):
+        self.table = {"scale": 2.0}
+
+    def __getattr__(self, name):
+        try:
+            return self.table[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+@changed("`missing.scale` was added")
+def attribute_in_place_of_a_missing_one():
+    missing = Missing()
+    yield lambda x: x * missing.scale
+    missing.scale = 3.0
+
+
+@changed("`missing.scale` was added")
+def attribute_of_a_class_in_place_of_a_missing_one():
+    class Own(Missing):
+        pass
+
+    missing = Own()
+    yield lambda x: x * missing.scale
+    Own.scale = 3.0
+
+
+@changed("`missing.scale` was added")
+def attribute_in_place_of_a_missing_one_of_what_is_handed_on():
+    missing = Missing()
+    scaled = lambda of, x: x * of.scale
+    yield lambda x: scaled(missing, x)
+    missing.scale = 3.0
+
+
+@changed("`made.scale` was added")
+def attribute_of_a_class_without_a_module():
+    names = {}
+    exec("class Made:\n    scale = 2.0\n    def times(self, x):\n        return x * self.scale", names)
+    made = names["Made"]()
+    yield lambda x: made.times(x)
+    made.scale = 3.0

@@ -389,3 +389,37 @@ def autograd_function():
 
     yield lambda x: Scaled.apply(x)
     SCALE = 4.0
+
+
+def _namespace(code):
+    names = {"factor": 2.0, "name": "factor", "torch": torch}
+    exec(f"def f(x):\n    {code}", names)
+    return names
+
+
+@changed("`factor` changed from 2.0 to 3.0")
+def global_of_a_text_that_is_evaluated():
+    names = _namespace("return x * eval('factor + 1')")
+    yield names["f"]
+    names["factor"] = 3.0
+
+
+@changed("`factor` changed from 2.0 to 3.0")
+def global_of_a_text_that_is_made():
+    names = _namespace("return x * eval(name)")
+    yield names["f"]
+    names["factor"] = 3.0
+
+
+@changed("`factor` changed from 2.0 to 3.0")
+def global_of_a_text_that_is_executed():
+    names = _namespace("into = {}; exec('r = factor * 2', globals(), into); return x * into['r']")
+    yield names["f"]
+    names["factor"] = 3.0
+
+
+@changed("`factor` changed from 2.0 to 3.0")
+def global_of_code_that_is_evaluated():
+    names = _namespace("return x * eval(compile('factor * 2', '<text>', 'eval'))")
+    yield names["f"]
+    names["factor"] = 3.0
