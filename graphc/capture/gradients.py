@@ -21,14 +21,14 @@ from graphc.capture.location import user_line
 from graphc.capture.sources import History, Returned, ViewOf
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.structure import CUSTOM, emit
-from graphc.ops import OPS, Op
+from graphc.ops import OPS
 from graphc.ops.rules import torch_name
 
 if TYPE_CHECKING:
     from graphc.capture.trace_state import TraceState
     from graphc.capture.tracer import Tracer
 
-_CLONE = OPS["clone"]
+_CLONE, _FULL = OPS["clone"], OPS["full"]
 
 
 class UserFunction(NamedTuple):
@@ -170,7 +170,7 @@ class Autograd:
         if create_graph:
             self._state.recorded.update(range(before, builder.next_id))
         if not keep:
-            self.freed |= {i for i in walked if _saves(builder.nodes[i].op)}
+            self.freed |= {i for i in walked if _saves(builder.nodes[i], builder.nodes)}
         return grads
 
     def _towards(self, wrt: Collection[int], among: Collection[int]) -> set[int]:
@@ -357,6 +357,9 @@ def _sources(node: Node) -> Sequence[int]:
     return [node.inputs[k] for k in node.params["wrt"]] if node.op is CUSTOM else node.inputs
 
 
-def _saves(op: Op) -> bool:
-    """Whether the tape node of `op` keeps values that backward() frees."""
-    return any(set(vjp.names) & {"r", *op.args} for vjp in op.vjp.values())
+def _saves(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether the tape node of `node` keeps values that backward() frees. The mask of a write to all of a tensor is none:
+    eager has none."""
+    names = {name for vjp in node.op.vjp.values() for name in vjp.names}
+    read = [nodes[i].op for k, i in enumerate(node.inputs) if node.op.arg_of(k) in names]
+    return "r" in names or any(op is not _FULL for op in read)

@@ -103,3 +103,16 @@ def test_gradients_to_the_middle_free_what_is_behind_it(mode: str):
 
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         MODES[mode](twice)(torch.tensor([2.0]), torch.tensor([1.0], requires_grad=True)).backward()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_copy_keeps_nothing_that_a_gradient_frees(mode: str):
+    def copied(x: Any, w: Any) -> Any:
+        x = x.clone()
+        x.copy_(w)
+        torch.autograd.grad(x.sum(), w)
+        return x * 2
+
+    w = torch.tensor([1.0], requires_grad=True)
+    MODES[mode](copied)(torch.tensor([2.0]), w).sum().backward()
+    assert w.grad.tolist() == [2.0]
