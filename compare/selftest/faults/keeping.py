@@ -181,14 +181,14 @@ def _with_cache() -> Iterator[None]:
     """Programs are kept, in a folder that is empty before and gone afterwards."""
     from graphc.lowering import cache
 
-    with tempfile.TemporaryDirectory() as folder, attribute(cache, "_off", 0), attribute(cache, "WORTHWHILE", 0):
-        before = {name: os.environ.get(name) for name in ("GRAPHC_CACHE", "GRAPHC_CACHE_DIR")}
-        os.environ.update(GRAPHC_CACHE="1", GRAPHC_CACHE_DIR=folder)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name) if value is None else os.environ.update({name: value})
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        attribute(cache, "_off", 0),
+        attribute(cache, "WORTHWHILE", 0),
+        entry(os.environ, "GRAPHC_CACHE", "1"),
+        entry(os.environ, "GRAPHC_CACHE_DIR", folder),
+    ):
+        yield
 
 
 def _tables(compile: Any) -> Iterator[Any]:
