@@ -222,7 +222,7 @@ def _judged(case: Case, mode: Mode, label: str, found: np.ndarray, expected: np.
         return judge(found, expected, *stand_in(expected), slack=INDEPENDENT)
     if label not in joint.labels:
         return _judged_by_value(case, found, expected)
-    id = joint.graph.outputs[joint.labels.index(label)]
+    id = joint.ids[label]
     exact, noise = case.yardstick.of(id, expected)
     judgement = judge(found, expected, exact, noise)
     if judgement.verdict is Verdict.BUG:
@@ -273,7 +273,7 @@ def _own_gradients(case: Case, reference: Outcome) -> Iterator[Finding]:
     for label, found in reference.gradients.items():
         if label not in exact or exact[label].shape != found.shape or close(found, exact[label]):
             continue
-        noise = case.yardstick.noise_of(case.joint.graph.outputs[case.joint.labels.index(label)])
+        noise = case.yardstick.noise_of(case.joint.ids[label])
         judgement = judge_in_float64(found, exact[label], noise)
         if judgement.verdict is Verdict.BUG and (culprit := EAGER.locate(case, label, reference)) is not None:
             detail = f"against the same rules in float64: {judgement.detail}"

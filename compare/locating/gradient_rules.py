@@ -46,8 +46,7 @@ def in_gradient_rules(case: Case) -> Culprit | None:
 
 def _differentiated(case: Case) -> Iterator[Step]:
     """The operations that gradients flow through."""
-    program = case.program
-    assert program is not None
+    program = case.captured_program
     graph = program.graph
     with case.preserved():
         arrays = case.arrays()

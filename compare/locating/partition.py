@@ -41,8 +41,7 @@ def in_partition(case: Case, label: str, outcome: Outcome) -> Culprit | None:
 
 def _in_two_parts(case: Case) -> dict[str, np.ndarray]:
     """The gradients by label, by the forward and the backward graph on NumPy."""
-    program = case.program
-    assert program is not None
+    program = case.captured_program
     positions = sorted({p for i in case.wrt for p in i.positions})
     parts = partition.split(program._replace(effects=Effects()), positions, Settings())
     count = len(program.graph.inputs)
@@ -65,7 +64,7 @@ def _differs(case: Case, label: str, found: np.ndarray) -> str:
     joint = case.joint
     if label not in joint.labels or case.writes_leaves:
         return ""
-    id = joint.graph.outputs[joint.labels.index(label)]
+    id = joint.ids[label]
     expected = case.node_values[id]
     if aval_of(found) != aval_of(expected):
         return f"{aval_of(found)}, as one graph {aval_of(expected)}"

@@ -45,7 +45,7 @@ def in_shares(
         value = expected.get(ids[id])
         if isinstance(value, np.ndarray) and all(id in part for part in parts):
             known[id] = relation([part[id] for part in parts], value)
-    outputs = dict(zip(case.joint.labels, graph.outputs, strict=True))
+    outputs = case.joint.ids
     found = {label: _blamed(graph, outputs[label], known) for label in labels if label in outputs}
     return {label: culprit for label, culprit in found.items() if culprit is not None}
 

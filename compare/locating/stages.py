@@ -57,11 +57,10 @@ def _wrong_kernel(case: Case) -> Culprit | None:
 
 def _first_broken(case: Case) -> Culprit | None:
     """The first node that raises on NumPy, gives what it does not declare, or writes what it is given."""
-    assert case.program is not None
     try:
         graph, operands = case.joint.graph, case.operands
     except Exception:  # a gradient rule raises: what comes before is looked at
-        graph, operands = case.program.graph, []
+        graph, operands = case.captured_program.graph, []
     with case.preserved():
         fresh = case.arrays()  # a kernel that writes its operands has written others
     values = dict(zip(graph.inputs, [*fresh, *operands[len(fresh) :]], strict=True))
@@ -74,7 +73,7 @@ def _first_broken(case: Case) -> Culprit | None:
         try:
             value = values[node.id] = run_kernel(node.op, given, node.params)
         except Exception as error:
-            built = node.op.structured and node.id not in case.program.graph.nodes  # while differentiating
+            built = node.op.structured and node.id not in case.captured_program.graph.nodes  # while differentiating
             part = "gradient rule" if built else "kernel"
             return blame(part, node, f"raises {type(error).__name__}: {first_line(error)}", values)
         if not node.op.structured and type_of(value) != node.type:

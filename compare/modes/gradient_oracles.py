@@ -114,8 +114,7 @@ class FiniteDifferences(_Opinion):
 
 def _other_gradients(case: Case) -> str:
     """Why the program's gradients are not those of its values; "" if they are."""
-    program = case.program
-    assert program is not None
+    program = case.captured_program
     if case.writes_leaves:
         return "a leaf is written without history: its gradient is that of the new value"
     if case.hooked or (program.recorded.rules is not None and program.recorded.rules.has_hooks):
@@ -152,8 +151,7 @@ def _total(parts: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
 
 def differentiation(case: Case) -> Differentiation:
     """The program's forward part in float64, to be differentiated by somebody else. Needs `case.program`."""
-    program = case.program
-    assert program is not None
+    program = case.captured_program
     with case.preserved():
         arrays = [widen_array(a) for a in case.arrays()]
     graph = widen(program.graph)

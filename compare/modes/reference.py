@@ -43,8 +43,7 @@ class Reference:
 
 def _promotions(case: Case) -> Iterator[Objected]:
     """What PyTorch's recorded promotions say of those that the eager engine has made: all modes capture their casts."""
-    assert case.program is not None
-    lines = {node.op.name: node.where for node in reversed(list(case.program.graph.operations()))}
+    lines = {node.op.name: node.where for node in reversed(list(case.captured_program.graph.operations()))}
     for made in sorted(case.promoted, key=lambda made: made.op.name):
         if detail := objection(made):
             culprit = Culprit(PROMOTION, made.op.name, where=lines.get(made.op.name, ""), evidence=detail)
@@ -52,8 +51,7 @@ def _promotions(case: Case) -> Iterator[Objected]:
 
 
 def _objections(case: Case) -> Iterator[Objected]:
-    program = case.program
-    assert program is not None
+    program = case.captured_program
     seen: dict[object, int] = {}
     said: set[tuple[str, str]] = set()
     try:
