@@ -62,13 +62,12 @@ def first_unfaithful(graph: Graph, values: Mapping[int, np.ndarray], programs: d
     """The first node whose lowering gives something else than its kernel; control flow after what it runs."""
     arrays = [values[i] for i in graph.inputs]
     for step in executed(graph, arrays, wholes=True):
-        given = dict(zip(step.node.inputs, step.operands, strict=True))
         try:
             part, evidence = _structured(step) if step.node.op.structured else _single(step, programs)
         except Exception as error:
             part, evidence = "lowering", f"raises {type(error).__name__}: {first_line(error)}"
         if part:
-            return blame(part, step.node, evidence, given)
+            return step.blame(part, evidence)
     return None
 
 

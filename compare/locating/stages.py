@@ -87,21 +87,20 @@ def _first_broken(case: Case) -> Culprit | None:
 def _eager_differs(case: Case, graph: Graph, values: Mapping[int, np.ndarray]) -> Culprit | None:
     for step in executed(graph, [values[i] for i in graph.inputs]):
         node, operands, value, _ = step
-        given = dict(zip(node.inputs, operands, strict=True))
         try:
             result = eager_result(node, operands)
         except Exception as error:
-            return blame("eager form", node, f"raises {type(error).__name__}: {error}", given)
+            return step.blame("eager form", f"raises {type(error).__name__}: {error}")
         if type_of(result) != type_of(value):
             actual = types_text([aval_of(r) for r in results_of(result)])
-            return blame("eager form", node, f"gives {actual}, the graph {types_text(node.results)}", given)
+            return step.blame("eager form", f"gives {actual}, the graph {types_text(node.results)}")
         if step.inside or node.op.several:
             judgement = judge_alone(result, value, node, operands)
         else:
             judgement = judge(value, result, *case.yardstick.of(node.id, result))
         if judgement.verdict is Verdict.BUG:
             part = "kernel" if sides_with(result, value, node, operands) else "eager form"
-            return blame(part, node, judgement.detail, given)
+            return step.blame(part, judgement.detail)
     return None
 
 
