@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -155,19 +155,10 @@ class Case(Call):
         return found
 
     @cached_property
-    def compiled(self) -> Callable[..., Any]:
-        """The function under `graphc.compile`; one object, so that a second run takes the cached program."""
-        return compile(self.fn)
-
-    @cached_property
-    def strictly_compiled(self) -> Callable[..., Any]:
-        """The same with the rewrites and the XLA that keep every bit."""
-        return compile(self.fn, strict=True)
-
-    @cached_property
-    def compiled_to_numpy(self) -> Callable[..., Any]:
-        """The same with the optimized graph on NumPy."""
-        return compile(self.fn, backend="numpy")
+    def compiled(self) -> Callable[..., Callable[..., Any]]:
+        """The function under `graphc.compile` with these options; one object, so that a second run takes the cached
+        program."""
+        return cache(partial(compile, self.fn))
 
     @cached_property
     def yardstick(self) -> Yardstick:

@@ -81,5 +81,5 @@ def _forward_is_right(case: Case, label: str, outcome: Outcome) -> bool:
         expected = reference.gradients.get(label)
         return expected is not None and not _differs(case, label, expected)
     with autograd.no_grad():
-        found = case.observe(case.compiled)
+        found = case.observe(case.compiled())
     return found.error is None
