@@ -105,10 +105,9 @@ def _narrow_decision(case: Case) -> str:
 
 def _on_another_path(finding: Finding, where: str) -> Finding:
     """`finding`, if Python decides in the line `where` on a value within rounding of its threshold."""
-    if finding.verdict is not Verdict.BUG:
-        return finding
     detail = f"the decision at {where} is within rounding: another path was taken"
-    return Finding(finding.mode, finding.what, Verdict.WITHIN_ROUNDING, detail)
+    explained = Finding(finding.mode, finding.what, Verdict.WITHIN_ROUNDING, detail)
+    return explained if finding.verdict is Verdict.BUG else finding
 
 
 def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -> Iterator[Finding]:

@@ -143,10 +143,7 @@ def _by_label(case: Case, of: Callable[[Sequence[int]], list[np.ndarray]]) -> di
 
 
 def _total(parts: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-    total = parts[0] if parts else np.zeros(shape)
-    for part in parts[1:]:
-        total = total + part
-    return total
+    return sum(parts[1:], start=parts[0]) if parts else np.zeros(shape)
 
 
 def differentiation(case: Case) -> Differentiation:
