@@ -9,7 +9,7 @@ import numpy as np
 
 import eager as torch
 import graphc
-from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.fault import Expected, Fault, Trials, of_lowering
 from compare.selftest.fault import of_pass as _fault
 from compare.selftest.faults.systems import kernel_on_factors
 from compare.selftest.planting import Plant, attribute, declared, with_rule, wrapped
@@ -71,9 +71,7 @@ def _unchecked(what: str, wrong: Callable[..., Any], trials: Trials) -> Fault:
 
 
 def _lowered(what: str, op: str, name: str, wrong: Callable[..., Any], trials: Trials) -> Fault:
-    return Fault(
-        f"lowering of {op}: {what}", "lowerings", kernel_on_factors(name, wrong), Expected(op, "lowering"), trials
-    )
+    return of_lowering(what, op, kernel_on_factors(name, wrong), trials)
 
 
 def _always(value: Any) -> Callable[[Any], Any]:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 import eager as torch
-from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.fault import Fault
+from compare.selftest.fault import of_lowering as _lowered
 from compare.selftest.fault import of_pass as _fault
 from compare.selftest.planting import Plant, attribute, declared, edited, wrapped
 from compare.selftest.trials import numbers, program
@@ -38,10 +39,6 @@ def _eye(n: int = N) -> Any:
 _a, _b, _lower = _matrix(), _matrix(seed=6), _dominant()
 _x = numbers(N, dtype=FLOAT64)
 _thin = numbers(N, 3, dtype=FLOAT64)
-
-
-def _lowered(what: str, op: str, plant: Plant, trials: Trials) -> Fault:
-    return Fault(f"lowering of {op}: {what}", "lowerings", plant, Expected(op, "lowering"), trials)
 
 
 def kernel_on_factors(name: str, wrong: Any) -> Plant:
