@@ -9,7 +9,6 @@ import numpy as np
 
 from compare.benchmarking.result import FORWARD
 from compare.benchmarking.rows import Contender, Cost, Row
-from compare.cases.call import Input
 from compare.cases.case import Case
 from compare.cases.joint import gradient_label
 from compare.cases.outcome import Outcome, flatten, is_number
@@ -78,7 +77,10 @@ class InTorch:
             values,
             {label: aval_of(values[label]) for label in tensors},
             {label: t.requires_grad for label, t in tensors.items()},
-            {gradient_label(i): _array(_filled(g, i)) for i, g in zip(case.wrt, gradients, strict=False)},
+            {
+                gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else _array(g)
+                for i, g in zip(case.wrt, gradients, strict=False)
+            },
             changes,
         )
 
@@ -136,7 +138,3 @@ class _Call:
 
 def _array(leaf: Any) -> np.ndarray:
     return np.array(leaf.detach().numpy() if hasattr(leaf, "detach") else leaf)
-
-
-def _filled(gradient: Any, i: Input) -> Any:
-    return np.zeros(i.tensor._d.shape, i.tensor._dtype()) if gradient is None else gradient

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -140,7 +139,8 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         yield _state_finding(case, mode, label, detail, outcome)
     expected, found = _without(reference.arrays(), odd), _without(outcome.arrays(), odd)
     for label in dict.fromkeys([*expected, *found]):
-        if label in reference.gradients and label not in outcome.gradients and (why := _lacking(case)):
+        lacks = label in reference.gradients and label not in outcome.gradients and case.program is not None
+        if lacks and (why := case.joint.lacking):
             yield Finding(mode.name, label, Verdict.NO_OPINION, why)
         elif label in outcome.gradients and label not in expected and not found[label].any() and _has_branches(case):
             yield Finding(mode.name, label, Verdict.CONVENTION, UNREAD)
@@ -164,10 +164,6 @@ def _has_branches(case: Case) -> bool:
 
 def _named(inputs: frozenset[str] | str | None) -> str:
     return ", ".join(sorted(inputs)) or "none" if isinstance(inputs, frozenset) else str(inputs)
-
-
-def _lacking(case: Case) -> str:
-    return "" if case.program is None else case.joint.lacking
 
 
 def _for_later(case: Case, mode: Mode, expected: Outcome, outcome: Outcome, prefix: str = "") -> Iterator[Finding]:
@@ -296,13 +292,12 @@ def _own_batching(case: Case, reference: Outcome) -> Iterator[Finding]:
 
     for label in reference.arrays():
         if detail := wrong(label, reference):
-            right = functools.partial(_has_and_is_not, label, wrong)
+
+            def right(found: Outcome, label: str = label) -> bool:
+                return label in found.arrays() and not wrong(label, found)
+
             culprit = in_batching(case, right) if case.locates else None
             yield Finding(EAGER.name, label, Verdict.BUG, f"against the ops on each slice: {detail}", culprit)
-
-
-def _has_and_is_not(label: str, wrong: Callable[[str, Outcome], str], outcome: Outcome) -> bool:
-    return label in outcome.arrays() and not wrong(label, outcome)
 
 
 def repeated(case: Case, mode: Mode, first: Outcome, second: Outcome) -> Iterator[Finding]:

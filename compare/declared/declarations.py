@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -73,7 +72,8 @@ def check_op(
 def _op_reports(op: Op, dtypes: Sequence[np.dtype], modes: Sequence[str | Mode] | None, seed: int) -> Iterator[Report]:
     samples = list(samples_of(op))
     if not op.samples and op.args:
-        samples.append(Sample(*(_emptied(s) for s in samples[0].inputs), **samples[0].params))
+        empty = [spec._replace(shape=(0, *spec.shape[1:])) for spec in samples[0].inputs]
+        samples.append(Sample(*empty, **samples[0].params))
     first = samples[0]
     order = 2 if op.differentiable else 1
     for sample in samples:
@@ -100,11 +100,6 @@ def _program_reports(op: Op, modes: Sequence[str | Mode] | None, seed: int) -> l
     if not found:
         raise ValueError(f"'{op.name}' runs graphs on a mesh: check a function that uses it")
     return found
-
-
-def _emptied(spec: Any) -> Any:
-    """The spec of an operand without elements."""
-    return spec._replace(shape=(0, *spec.shape[1:]))
 
 
 def _declared(op: Op, sample: Sample, seed: int) -> Iterator[Finding]:

@@ -29,11 +29,8 @@ def smaller_shapes(program: Program) -> Iterator[Program]:
 
 
 def _smaller(i: Input, size: int, new: int) -> Input:
-    return i._replace(array=_sliced(i.array, size, new), view=_with_number(i.view, size, new) if i.view else "")
-
-
-def _sliced(array: np.ndarray, size: int, new: int) -> np.ndarray:
-    return array[tuple(slice(new) if n == size else slice(None) for n in array.shape)].copy()
+    array = i.array[tuple(slice(new) if n == size else slice(None) for n in i.array.shape)].copy()
+    return i._replace(array=array, view=_with_number(i.view, size, new) if i.view else "")
 
 
 def _with_number(text: str, old: int, new: int) -> str:

@@ -89,13 +89,9 @@ def _differs(session: Session, how: Compile, seed: int) -> bool:
 
 def _compared(session: Session, how: Compile, seed: int) -> Iterator[Finding]:
     def eagerly() -> list[Step]:
-        return _steps(session, _as_it_is, seed)
+        return _steps(session, lambda fn: fn, seed)
 
     return _differences(_steps(session, how, seed), eagerly(), functools.cache(functools.partial(runs, eagerly)))
-
-
-def _as_it_is(fn: Callable[..., Any]) -> Callable[..., Any]:
-    return fn
 
 
 def _anew(fn: Callable[..., Any]) -> Callable[..., Any]:

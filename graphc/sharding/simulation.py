@@ -99,11 +99,10 @@ def _scattered(found: Propagated) -> list[Collective]:
 
 def _local(found: Propagated, node: Node) -> int:
     """Bytes of the results of a node on one device."""
-    return sum(_bytes(found, key, aval) for key, aval in zip(keys_of(node), node.results, strict=True))
-
-
-def _bytes(found: Propagated, key: Any, aval: Any) -> int:
-    return math.prod(found.shardings[key].local(aval.shape, found.mesh)) * aval.dtype.itemsize
+    return sum(
+        math.prod(found.shardings[key].local(aval.shape, found.mesh)) * aval.dtype.itemsize
+        for key, aval in zip(keys_of(node), node.results, strict=True)
+    )
 
 
 def _traffic(found: Propagated, node: Node, users: Mapping[int, list[int]]) -> int:
