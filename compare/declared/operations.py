@@ -75,15 +75,13 @@ class OpsReport(Displayed):
         return {"ok": self.ok, "ops": [{"op": name, **report.to_dict()} for name, report in self.reports]}
 
 
-def check_ops(
-    names: Sequence[str] = (), modes: Sequence[str] | None = None, seed: int = 0, dtype: np.dtype = FLOAT32
-) -> OpsReport:
-    """`check` each op (all of them, or those named) on its samples, with floats of `dtype`.
+def check_ops(names: Sequence[str] = (), modes: Sequence[str] | None = None, seed: int = 0) -> OpsReport:
+    """`check` each op (all of them, or those named) on its samples.
 
     Raises ValueError for an op that is not registered.
     """
     found = [
-        (op.name, check_sample(op, sample, modes=modes, seed=seed, dtype=dtype))
+        (op.name, check_sample(op, sample, modes=modes, seed=seed))
         for op in ops_named(names)
         for sample in samples_of(op)
     ]

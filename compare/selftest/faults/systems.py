@@ -28,15 +28,12 @@ def _matrix(n: int = N, seed: int = 5) -> np.ndarray:
     return numbers(n, n, low=-0.2, high=0.2, dtype=FLOAT64, seed=seed) + 2 * np.roll(np.eye(n), 1, 0)
 
 
-def _dominant(n: int = N) -> np.ndarray:
-    return numbers(n, n, low=-0.2, high=0.2, dtype=FLOAT64) + 3 * np.eye(n)
+def _eye() -> Any:
+    return torch.eye(N, dtype=torch.float64)
 
 
-def _eye(n: int = N) -> Any:
-    return torch.eye(n, dtype=torch.float64)
-
-
-_a, _b, _lower = _matrix(), _matrix(seed=6), _dominant()
+_a, _b = _matrix(), _matrix(seed=6)
+_lower = numbers(N, N, low=-0.2, high=0.2, dtype=FLOAT64) + 3 * np.eye(N)
 _x = numbers(N, dtype=FLOAT64)
 _thin = numbers(N, 3, dtype=FLOAT64)
 
