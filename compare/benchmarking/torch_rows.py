@@ -117,7 +117,8 @@ class _Call:
         """Of the tensors of a result, by label, with the case's cotangents."""
         labels = {leaf.index: label for label, leaf in self._case.slots.items() if type(leaf) is Slot}
         live = [outputs[labels[k]] for k in self._case.joint.seeded]
-        return self._torch.autograd.grad(live, self._wrt, self._cotangents, allow_unused=True)
+        cotangents = [self._torch.from_numpy(a) for a in self._case.cotangents]
+        return self._torch.autograd.grad(live, self._wrt, cotangents, allow_unused=True)
 
     @property
     def _wrt(self) -> list[Any]:
@@ -129,11 +130,6 @@ class _Call:
                 "Remedy: pass it as an argument, or give a module of each library with the same parameters."
             )
         return found
-
-    @property
-    def _cotangents(self) -> list[Any]:
-        seeded = self._case.joint.seeded
-        return [self._torch.from_numpy(a) for a in self._case.operands[len(self._case.operands) - len(seeded) :]]
 
 
 def _array(leaf: Any) -> np.ndarray:
