@@ -37,7 +37,8 @@ def structured_objections(node: Node, operands: Sequence[np.ndarray], seed: int)
         try:
             wide = widen(graph)
             arrays = [widen_array(np.asarray(a)) for a in (*operands, *cotangents)]
-            found = _gradients(wide, arrays, wrt)
+            pulled = gradients(wide, [f"x{k}" for k in wrt], cotangents=True)
+            found = dict(zip(wrt, outputs_of(pulled, evaluate(pulled, arrays, checked=False)), strict=True))
         except Exception as error:
             yield Objection(str(wrt[0]), f"raises {type(error).__name__}: {str(error).partition(chr(10))[0]}")
             return
@@ -69,11 +70,6 @@ def _parts(node: Node, operands: Sequence[np.ndarray]) -> Iterator[Part]:
         yield from (([k], wrt) for k in results)
     if len(wrt) > 1:
         yield from ((results, [k]) for k in wrt)
-
-
-def _gradients(graph: Graph, arrays: Sequence[np.ndarray], wrt: Sequence[int]) -> dict[int, np.ndarray]:
-    differentiated = gradients(graph, [f"x{k}" for k in wrt], cotangents=True)
-    return dict(zip(wrt, outputs_of(differentiated, evaluate(differentiated, arrays, checked=False)), strict=True))
 
 
 def _by_themselves(
