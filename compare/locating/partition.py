@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from compare.cases.case import Case
@@ -51,12 +49,11 @@ def _in_two_parts(case: Case) -> dict[str, np.ndarray]:
     given = [*residuals, *(arrays[k] for k in parts.saved), *rest]
     gradients = outputs_of(parts.backward, evaluate(parts.backward, given, checked=False))
     by_position = dict(zip(parts.wrt, gradients, strict=True))
-    return {gradient_label(i): total for i in case.wrt if (total := _total(by_position, i.positions)) is not None}
-
-
-def _total(gradients: Mapping[int, np.ndarray], positions: tuple[int, ...]) -> np.ndarray | None:
-    parts = [gradients[p] for p in positions if p in gradients]
-    return sum(parts[1:], start=parts[0]) if parts else None
+    found: dict[str, np.ndarray] = {}
+    for i in case.wrt:
+        if own := [by_position[p] for p in i.positions if p in by_position]:
+            found[gradient_label(i)] = sum(own[1:], start=own[0])
+    return found
 
 
 def _differs(case: Case, label: str, found: np.ndarray) -> str:

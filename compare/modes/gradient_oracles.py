@@ -90,17 +90,14 @@ class FiniteDifferences(_Opinion):
         run = work_of(problem.graph, problem.arrays, case.limit)
         return max(run * FEWEST * QUOTIENT * sum(len(i.positions) for i in asked), JUDGED * case.work)
 
-    def _elements(self, problem: Differentiation, case: Case, positions: int) -> int:
-        """How many elements of an input can be asked about."""
-        run = work_of(problem.graph, problem.arrays, case.limit)
-        return int(min(ELEMENTS, case.limit / (run * QUOTIENT * max(positions, 1))))
-
     def gradients(
         self, case: Case, problem: Differentiation
     ) -> tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
         gradients: dict[str, np.ndarray] = {}
         bars: dict[str, np.ndarray] = {}
-        elements = self._elements(problem, case, sum(len(i.positions) for i in case.wrt))
+        run = work_of(problem.graph, problem.arrays, case.limit)
+        asked = sum(len(i.positions) for i in case.wrt)  # of whose elements so many can be
+        elements = int(min(ELEMENTS, case.limit / (run * QUOTIENT * max(asked, 1))))
         for i in case.wrt:
             if not is_floating(i.tensor._dtype()) or not i.positions:
                 continue
