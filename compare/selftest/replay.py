@@ -104,16 +104,14 @@ def _anew(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _steps(session: Session, how: Compile, seed: int) -> list[Step]:
-    state = default_generator.get_state()
-    default_generator.manual_seed(seed)
     steps: list[Step] = []
-    try:
-        for value in session(how):
-            steps.append(_step(value))
-    except Exception as error:  # which is compared, too
-        steps.append(Step(None, {}, {}, f"{type(error).__name__}: {' '.join(str(error).split())}"))
-    finally:
-        default_generator.set_state(state)
+    with default_generator.forked():
+        default_generator.manual_seed(seed)
+        try:
+            for value in session(how):
+                steps.append(_step(value))
+        except Exception as error:  # which is compared, too
+            steps.append(Step(None, {}, {}, f"{type(error).__name__}: {' '.join(str(error).split())}"))
     return steps
 
 
