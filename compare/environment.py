@@ -11,6 +11,7 @@ from pathlib import Path
 
 import graphc
 from graphc.lowering.devices import devices
+from graphc.ops.threads import cores
 
 PACKAGES = ("numpy", "scipy", "networkx", "jax", "jaxlib", "torch")
 OPTIONS = (
@@ -27,7 +28,7 @@ def environment() -> dict[str, str]:
         "Python": platform.python_version(),
         **{name: found for name in PACKAGES if (found := _version(name))},
         "processor": _processor(),
-        "cores": f"{_usable_cores()} of {os.cpu_count()}",
+        "cores": f"{cores()} of {os.cpu_count()}",
         **({"load average": f"{os.getloadavg()[0]:.1f}"} if hasattr(os, "getloadavg") else {}),
         "devices": ", ".join(devices()),
         **{name: _without_paths(os.environ[name]) for name in OPTIONS if name in os.environ},
@@ -50,10 +51,6 @@ def _processor() -> str:
         if found:
             return found[1].strip()
     return platform.processor() or platform.machine()
-
-
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _without_paths(value: str) -> str:

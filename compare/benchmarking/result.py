@@ -198,14 +198,11 @@ class BenchReport(Displayed):
 
 def _timing(values: Mapping[str, Any]) -> Timing:
     intervals = {
-        name: None if (found := values[name]) is None else Interval(**{k: _number(v) for k, v in found.items()})
+        name: (found := values[name])
+        and Interval(**{end: math.inf if v == "never" else float(v) for end, v in found.items()})
         for name in ("steady", "ratio", "break_even")
     }
     return Timing(**{**values, **intervals})
-
-
-def _number(value: float | str) -> float:
-    return math.inf if value == "never" else float(value)
 
 
 def _cells(t: Timing) -> tuple[str, ...]:

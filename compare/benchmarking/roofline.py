@@ -78,7 +78,7 @@ def roofline(graph: Graph) -> Roofline | None:
     work = [(operations(node, nodes), node.results[0].dtype) for node in graph.operations()]
     total = sum(count for count, _ in work)
     moved = {*graph.inputs, *graph.outputs}
-    size = sum(nodes[id].aval.size * nodes[id].dtype.itemsize for id in moved)
+    size = sum(nodes[id].aval.nbytes for id in moved)
     if not total or not size:
         return None
     by_dtype: Counter[np.dtype] = Counter()

@@ -98,8 +98,7 @@ def _awaited(result: Any) -> Any:
 
 def optimized(case: Case, what: str, strict: bool = False) -> Graph:
     """The program that a call of this kind comes down to, as one graph. Needs `case.program`."""
-    assert case.program is not None
-    return optimize(case.joint.graph if what == BOTH else case.program.graph, strict=strict)
+    return optimize(case.joint.graph if what == BOTH else case.captured_program.graph, strict=strict)
 
 
 def _compilation(case: Case, what: str, strict: bool) -> Cost:
@@ -122,8 +121,7 @@ class _PlainJax:
     """The captured graph as it is, under `jax.jit`, with JAX's own reverse mode."""
 
     def __init__(self, case: Case, what: str):
-        joint, program = case.joint, case.program
-        assert program is not None
+        joint, program = case.joint, case.captured_program
         ids = joint.graph.outputs[: len(joint.labels) - (len(case.wrt) if joint.seeded else 0)]
         self._graph = program.graph.replace(program.graph.nodes, tuple(Ref(id) for id in ids))
         split = len(program.graph.inputs)

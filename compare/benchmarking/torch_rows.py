@@ -9,7 +9,6 @@ import numpy as np
 
 from compare.benchmarking.result import FORWARD
 from compare.benchmarking.rows import Contender, Cost, Row
-from compare.cases.call import Input
 from compare.cases.case import Case
 from compare.cases.joint import gradient_label
 from compare.cases.outcome import Outcome, flatten, is_number
@@ -78,7 +77,10 @@ class InTorch:
             values,
             {label: aval_of(values[label]) for label in tensors},
             {label: t.requires_grad for label, t in tensors.items()},
-            {gradient_label(i): _array(_filled(g, i)) for i, g in zip(case.wrt, gradients, strict=False)},
+            {
+                gradient_label(i): np.zeros(i.tensor._d.shape, i.tensor._dtype()) if g is None else _array(g)
+                for i, g in zip(case.wrt, gradients, strict=False)
+            },
             changes,
         )
 
@@ -115,7 +117,8 @@ class _Call:
         """Of the tensors of a result, by label, with the case's cotangents."""
         labels = {leaf.index: label for label, leaf in self._case.slots.items() if type(leaf) is Slot}
         live = [outputs[labels[k]] for k in self._case.joint.seeded]
-        return self._torch.autograd.grad(live, self._wrt, self._cotangents, allow_unused=True)
+        cotangents = [self._torch.from_numpy(a) for a in self._case.cotangents]
+        return self._torch.autograd.grad(live, self._wrt, cotangents, allow_unused=True)
 
     @property
     def _wrt(self) -> list[Any]:
@@ -128,15 +131,6 @@ class _Call:
             )
         return found
 
-    @property
-    def _cotangents(self) -> list[Any]:
-        seeded = self._case.joint.seeded
-        return [self._torch.from_numpy(a) for a in self._case.operands[len(self._case.operands) - len(seeded) :]]
-
 
 def _array(leaf: Any) -> np.ndarray:
     return np.array(leaf.detach().numpy() if hasattr(leaf, "detach") else leaf)
-
-
-def _filled(gradient: Any, i: Input) -> Any:
-    return np.zeros(i.tensor._d.shape, i.tensor._dtype()) if gradient is None else gradient

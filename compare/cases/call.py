@@ -113,6 +113,12 @@ class Call:
         self.inputs = self._inputs()
         self.wrt = [i for i in self.inputs if i.tensor.requires_grad]
 
+    @property
+    def captured_program(self) -> Program:
+        """`program`, where there is one."""
+        assert self.program is not None
+        return self.program
+
     def captured(self) -> Program:
         """The program of the call, as `graphc.compile` captures it: right on the path that Python takes."""
         environment = Environment(self.fn, self.args, self.kwargs)
@@ -179,8 +185,7 @@ class Call:
 
         laid  the arrays themselves, in the layouts that they have
         """
-        assert self.program is not None
-        found = [self._tensor(source)._array() for source in self.program.sources]
+        found = [self._tensor(source)._array() for source in self.captured_program.sources]
         return found if laid else [np.array(array) for array in found]
 
     def preserved(self) -> contextlib.AbstractContextManager[None]:
@@ -279,7 +284,6 @@ class Call:
     @cached_property
     def traced_effects(self) -> frozenset[str]:
         """Labels of the Python state that is changed when the function is traced, and not by the program."""
-        assert self.program is not None
         with self.preserved():
             for place, value in self._traced:
                 place.write(value)
@@ -287,8 +291,7 @@ class Call:
 
     def state_after(self, leaf: Callable[[Slot], Any]) -> dict[str, Held]:
         """The Python state that the captured program leaves, with `leaf(slot)` in place of what it computes."""
-        program, given = self.program, (self.args, self.kwargs)
-        assert program is not None
+        program, given = self.captured_program, (self.args, self.kwargs)
 
         def filled(value: Any, path: str) -> Any:
             return leaf(value) if type(value) is Slot else value.find(given)
@@ -354,8 +357,7 @@ class Call:
 
     def seeds(self, k: int, dtype: np.dtype) -> bool:
         """Whether slot number `k` of the program's result has a cotangent. Needs `program`."""
-        assert self.program is not None
-        history = self.program.result.histories[k]
+        history = self.captured_program.result.histories[k]
         return history is History.LIVE or (self._constant and history is History.NONE and is_inexact(dtype))
 
     def _slots_of(self, tensors: list[Tensor]) -> list[int]:
@@ -366,21 +368,18 @@ class Call:
     @cached_property
     def slots(self) -> Mapping[str, Any]:
         """Leaves of the program's result by label: a Slot, or a number that the trace has fixed. Needs `program`."""
-        assert self.program is not None
-        return flatten(self.program.result.plain, lambda x: type(x) is Slot or is_number(x) or is_array(x))[1]
+        return flatten(self.captured_program.result.plain, lambda x: type(x) is Slot or is_number(x) or is_array(x))[1]
 
     @cached_property
     def keeps_containers(self) -> bool:
         """Whether the result has a container in it that was there before the call. Needs `program`."""
-        assert self.program is not None
-        return bool(flatten(self.program.result.plain, lambda x: type(x) is Kept)[1])
+        return bool(flatten(self.captured_program.result.plain, lambda x: type(x) is Kept)[1])
 
     @cached_property
     def tensor_slots(self) -> list[int]:
         """Of each tensor of the result, the number of its slot."""
-        assert self.program is not None
         found = [leaf.index for leaf in self.slots.values() if type(leaf) is Slot]
-        return [index for index in found if index not in self.program.result.numbers]
+        return [index for index in found if index not in self.captured_program.result.numbers]
 
     def cotangent(self, k: int, aval: Aval) -> np.ndarray:
         """The random cotangent of slot number `k` of the result: see `random_cotangent`."""

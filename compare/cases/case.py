@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -42,16 +42,14 @@ class Case(Call):
     @cached_property
     def joint(self) -> Joint:
         """The program with its gradients. Needs `program`."""
-        assert self.program is not None
-        return joint_of(self, self.program.graph)
+        return joint_of(self, self.captured_program.graph)
 
     @cached_property
     def wide_joint(self) -> Joint:
         """The program in float64, and its gradients: rules hold their own numbers in float64 too."""
-        assert self.program is not None
-        if self.program.recorded.rules is not None:  # traced in the program's own precision, numbers and all
+        if self.captured_program.recorded.rules is not None:  # traced in the program's own precision, numbers and all
             return self.joint._replace(graph=widen(self.joint.graph))
-        return joint_of(self, widen(self.program.graph))
+        return joint_of(self, widen(self.captured_program.graph))
 
     @cached_property
     def slots_left(self) -> Mapping[str, Slot]:
@@ -77,19 +75,16 @@ class Case(Call):
 
     def input_ids(self, i: Input) -> list[int]:
         """The ids of the graph's inputs that are this tensor."""
-        assert self.program is not None
-        return [self.program.graph.inputs[p] for p in i.positions]
+        return [self.captured_program.graph.inputs[p] for p in i.positions]
 
     def gradient_ids(self, i: Input) -> list[int]:
         """The ids of the nodes at which gradients for this tensor stop: its inputs, and what is written into it."""
-        assert self.program is not None
-        return [*self.input_ids(i), *(id for id, p in self.program.recorded.ends if p in i.positions)]
+        return [*self.input_ids(i), *(id for id, p in self.captured_program.recorded.ends if p in i.positions)]
 
     @cached_property
     def functions(self) -> list[Forward]:
         """The calls of autograd.Functions that gradients flow through."""
-        assert self.program is not None
-        return functions_of(self.program, {id for i in self.wrt for id in self.gradient_ids(i)})
+        return functions_of(self.captured_program, {id for i in self.wrt for id in self.gradient_ids(i)})
 
     @property
     def writes_leaves(self) -> bool:
@@ -116,8 +111,7 @@ class Case(Call):
     @property
     def cotangents(self) -> list[np.ndarray]:
         """Those of `operands`, one for each of `joint.seeded`."""
-        assert self.program is not None
-        first = len(self.program.graph.inputs)
+        first = len(self.captured_program.graph.inputs)
         return self.operands[first : first + len(self.joint.seeded)]
 
     @cached_property
@@ -161,19 +155,10 @@ class Case(Call):
         return found
 
     @cached_property
-    def compiled(self) -> Callable[..., Any]:
-        """The function under `graphc.compile`; one object, so that a second run takes the cached program."""
-        return compile(self.fn)
-
-    @cached_property
-    def strictly_compiled(self) -> Callable[..., Any]:
-        """The same with the rewrites and the XLA that keep every bit."""
-        return compile(self.fn, strict=True)
-
-    @cached_property
-    def compiled_to_numpy(self) -> Callable[..., Any]:
-        """The same with the optimized graph on NumPy."""
-        return compile(self.fn, backend="numpy")
+    def compiled(self) -> Callable[..., Callable[..., Any]]:
+        """The function under `graphc.compile` with these options; one object, so that a second run takes the cached
+        program."""
+        return cache(partial(compile, self.fn))
 
     @cached_property
     def yardstick(self) -> Yardstick:
@@ -184,12 +169,10 @@ class Case(Call):
     def exact_gradients(self) -> Mapping[str, np.ndarray]:
         """The gradients by the same rules in float64, by label; decompositions have the signs that eager's have."""
         joint, arrays = self.wide_joint, [widen_array(a) for a in self.operands]
-        assert self.program is not None
-        free = [node.id for node in self.program.graph.operations() if node.op.nearest is not None]
+        free = [node.id for node in self.captured_program.graph.operations() if node.op.nearest is not None]
         chosen = evaluate(self.joint.graph, self.operands, checked=False) if free else {}
         found = evaluate(joint.graph, arrays, checked=False, choices={id: chosen[id] for id in free})
-        outputs = zip(joint.labels, joint.graph.outputs, strict=True)
-        return {label: found[id] for label, id in outputs if label.startswith("gradient of ")}
+        return {label: found[id] for label, id in joint.ids.items() if label.startswith("gradient of ")}
 
     @cached_property
     def stable_values(self) -> list[np.ndarray]:

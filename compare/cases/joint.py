@@ -41,6 +41,11 @@ class Joint(NamedTuple):
     late: tuple[Tensor, ...] = ()
     lacking: str = ""
 
+    @property
+    def ids(self) -> dict[str, int]:
+        """The node of each label."""
+        return dict(zip(self.labels, self.graph.outputs, strict=True))
+
 
 def gradient_label(i: Input) -> str:
     """How findings call the gradient of an input."""
@@ -57,8 +62,7 @@ def joint_of(case: Case, graph: Graph) -> Joint:
 
     Raises what gradient rules raise.
     """
-    program = case.program
-    assert program is not None
+    program = case.captured_program
     structure, _ = flatten(program.result.plain, lambda x: type(x) is Slot or is_number(x) or is_array(x))
     refs = [ref.id for ref in flatten(graph.result, lambda x: isinstance(x, Ref))[1].values()]  # one for each slot
     live = [k for k in case.tensor_slots if case.seeds(k, graph.nodes[refs[k]].dtype)] if case.wrt else []
@@ -115,8 +119,7 @@ def _pulled(
     case: Case, graph: Graph, seeds: Callable[[Builder], dict[int, Symbol]]
 ) -> tuple[Builder, dict[int, int], list[Tensor], str]:
     """`graph` with gradients: who has built them, the node of each, and `late` and `lacking` of `Joint`."""
-    program = case.program
-    assert program is not None
+    program = case.captured_program
     targets = [id for i in case.wrt for id in case.gradient_ids(i)]
     late: list[Tensor] = []
     try:

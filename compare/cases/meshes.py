@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,20 +68,13 @@ def _check_copies(tensor: Tensor, name: str) -> None:
 @contextmanager
 def lifted(laid: list[Laid]) -> Iterator[None]:
     """A context in which these tensors, and whatever is computed, are on one device."""
-    if not laid:
+    with ExitStack() as stack:
+        for t in {id(t): t for each in laid for t in _with_gradient(each.tensor)}.values():
+            stack.callback(setattr, t, "_d", t._d)
+            t._d = t._d.values
+        if laid:
+            stack.enter_context(on_one_device())
         yield
-        return
-    before = [[(t, t._d) for t in _with_gradient(each.tensor)] for each in laid]
-    try:
-        for each in before:
-            for t, data in each:
-                t._d = data.values
-        with on_one_device():
-            yield
-    finally:
-        for each in before:
-            for t, data in each:
-                t._d = data
 
 
 def on_mesh(fn: Callable[..., Any], laid: list[Laid], names: Mapping[int, str]) -> Callable[..., Any]:

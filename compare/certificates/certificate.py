@@ -209,8 +209,7 @@ def _nameless(graph: Graph) -> Graph:
 
 
 def _inputs(case: Case) -> dict[str, dict[str, Any]]:
-    assert case.program is not None
-    graph = case.program.graph
+    graph = case.captured_program.graph
     wanted = {id for i in case.wrt for id in case.input_ids(i)}
     with case.preserved():
         arrays = case.arrays()

@@ -75,7 +75,7 @@ class _Replay:
 
     def __init__(self, name: str, first: Case):
         self.name = name
-        self._compiled = first.compiled
+        self._compiled = first.compiled()
 
     def run(self, case: Case) -> Outcome:
         return case.observe(self._compiled)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -105,10 +104,9 @@ def _narrow_decision(case: Case) -> str:
 
 def _on_another_path(finding: Finding, where: str) -> Finding:
     """`finding`, if Python decides in the line `where` on a value within rounding of its threshold."""
-    if finding.verdict is not Verdict.BUG:
-        return finding
     detail = f"the decision at {where} is within rounding: another path was taken"
-    return Finding(finding.mode, finding.what, Verdict.WITHIN_ROUNDING, detail)
+    explained = Finding(finding.mode, finding.what, Verdict.WITHIN_ROUNDING, detail)
+    return explained if finding.verdict is Verdict.BUG else finding
 
 
 def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -> Iterator[Finding]:
@@ -141,7 +139,8 @@ def _differences(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) -
         yield _state_finding(case, mode, label, detail, outcome)
     expected, found = _without(reference.arrays(), odd), _without(outcome.arrays(), odd)
     for label in dict.fromkeys([*expected, *found]):
-        if label in reference.gradients and label not in outcome.gradients and (why := _lacking(case)):
+        lacks = label in reference.gradients and label not in outcome.gradients and case.program is not None
+        if lacks and (why := case.joint.lacking):
             yield Finding(mode.name, label, Verdict.NO_OPINION, why)
         elif label in outcome.gradients and label not in expected and not found[label].any() and _has_branches(case):
             yield Finding(mode.name, label, Verdict.CONVENTION, UNREAD)
@@ -165,10 +164,6 @@ def _has_branches(case: Case) -> bool:
 
 def _named(inputs: frozenset[str] | str | None) -> str:
     return ", ".join(sorted(inputs)) or "none" if isinstance(inputs, frozenset) else str(inputs)
-
-
-def _lacking(case: Case) -> str:
-    return "" if case.program is None else case.joint.lacking
 
 
 def _for_later(case: Case, mode: Mode, expected: Outcome, outcome: Outcome, prefix: str = "") -> Iterator[Finding]:
@@ -222,7 +217,7 @@ def _judged(case: Case, mode: Mode, label: str, found: np.ndarray, expected: np.
         return judge(found, expected, *stand_in(expected), slack=INDEPENDENT)
     if label not in joint.labels:
         return _judged_by_value(case, found, expected)
-    id = joint.graph.outputs[joint.labels.index(label)]
+    id = joint.ids[label]
     exact, noise = case.yardstick.of(id, expected)
     judgement = judge(found, expected, exact, noise)
     if judgement.verdict is Verdict.BUG:
@@ -273,7 +268,7 @@ def _own_gradients(case: Case, reference: Outcome) -> Iterator[Finding]:
     for label, found in reference.gradients.items():
         if label not in exact or exact[label].shape != found.shape or close(found, exact[label]):
             continue
-        noise = case.yardstick.noise_of(case.joint.graph.outputs[case.joint.labels.index(label)])
+        noise = case.yardstick.noise_of(case.joint.ids[label])
         judgement = judge_in_float64(found, exact[label], noise)
         if judgement.verdict is Verdict.BUG and (culprit := EAGER.locate(case, label, reference)) is not None:
             detail = f"against the same rules in float64: {judgement.detail}"
@@ -297,13 +292,12 @@ def _own_batching(case: Case, reference: Outcome) -> Iterator[Finding]:
 
     for label in reference.arrays():
         if detail := wrong(label, reference):
-            right = functools.partial(_has_and_is_not, label, wrong)
+
+            def right(found: Outcome, label: str = label) -> bool:
+                return label in found.arrays() and not wrong(label, found)
+
             culprit = in_batching(case, right) if case.locates else None
             yield Finding(EAGER.name, label, Verdict.BUG, f"against the ops on each slice: {detail}", culprit)
-
-
-def _has_and_is_not(label: str, wrong: Callable[[str, Outcome], str], outcome: Outcome) -> bool:
-    return label in outcome.arrays() and not wrong(label, outcome)
 
 
 def repeated(case: Case, mode: Mode, first: Outcome, second: Outcome) -> Iterator[Finding]:

@@ -97,11 +97,11 @@ class Report(Displayed):
         """(mode, verdict, what was compared) of each mode. Neighbours that differ in their names only, by numbers and
         what follows them ("pass 1: ...", "pass 2: ..."), are one row if all else is the same."""
         single = [(mode, *self._row(mode)) for mode in self.modes]
-        alike = itertools.groupby(single, lambda row: (re.split(r"\d", row[0])[0], *row[1:]))
+        alike = itertools.groupby(single, lambda row: (_start(row[0]), *row[1:]))
         return [
             (mode, Remark(str(verdict), verdict.kind), note)
-            for (start, verdict, note), rows in alike
-            for mode in _joined([row[0] for row in rows], start)
+            for (_, verdict, note), rows in alike
+            for mode in _joined([row[0] for row in rows])
         ]
 
     def _row(self, mode: str) -> tuple[Verdict, str]:
@@ -122,19 +122,23 @@ def _inherited_together(findings: Iterable[Finding]) -> Iterator[Remark]:
     groups: dict[Any, list[Finding]] = {}
     for finding in findings:
         inherited = finding.culprit is not None and finding.culprit.part == INHERITED
-        start = re.split(r"\d", finding.mode)[0]
-        groups.setdefault((start, finding.what, finding.detail) if inherited else id(finding), []).append(finding)
+        key = (_start(finding.mode), finding.what, finding.detail) if inherited else id(finding)
+        groups.setdefault(key, []).append(finding)
     for group in groups.values():
-        modes = [f.mode for f in group]
-        yield from map(Finding.block, group, _joined(modes, re.split(r"\d", modes[0])[0]))
+        yield from map(Finding.block, group, _joined([f.mode for f in group]))
 
 
-def _joined(modes: list[str], start: str) -> list[str]:
-    """The names of `modes`, which begin with `start` and go on with a number; one name if they are many."""
+def _start(mode: str) -> str:
+    """A mode's name before its number."""
+    return re.split(r"\d", mode)[0]
+
+
+def _joined(modes: list[str]) -> list[str]:
+    """The names of `modes`, which are alike but for a number and what follows it; one name if they are many."""
     if len(modes) <= FEW:
         return modes
-    first, last = (re.findall(r"\d+", mode[len(start) :])[0] for mode in (modes[0], modes[-1]))
-    return [f"{start}{first} to {last}, x{len(modes)}"]
+    first, last = (re.findall(r"\d+", mode)[0] for mode in (modes[0], modes[-1]))
+    return [f"{_start(modes[0])}{first} to {last}, x{len(modes)}"]
 
 
 class DisagreementError(RuntimeError):

@@ -55,7 +55,7 @@ def opinions_of(case: Case, mode: Mode, reference: Outcome, outcome: Outcome) ->
         if label not in joint.labels:
             yield Finding(mode.name, label, Verdict.NO_OPINION, joint.lacking)
             continue
-        id = joint.graph.outputs[joint.labels.index(label)]
+        id = joint.ids[label]
         exact = yardstick.exact.get(id)
         if exact is None or exact.shape != found.shape:
             yield Finding(mode.name, label, Verdict.NO_OPINION, "the graph has no float64 run")

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from compare.cases.case import Case
 from compare.checking.equivalence import check
 from compare.checking.findings import Finding, Report
-from compare.declared.operations import IN_EVERY_MODE, OpsReport, check_sample, extremes_of, long_of, samples_of
+from compare.declared.operations import (
+    IN_EVERY_MODE,
+    OpsReport,
+    check_sample,
+    extremes_of,
+    long_of,
+    ops_named,
+    samples_of,
+)
 from compare.declared.specimens import specimens
 from compare.judging.tolerance import Verdict, same_bits
-from compare.layouts.sweep import Sweep, trials_of
-from compare.layouts.ways import ways_of
+from compare.layouts.sweep import Sweep, promoted, trials_of
 from compare.locating.capturing import RULE
 from compare.locating.culprit import Culprit
 from compare.modes import Mode
 from graphc.ir.structure import every_node
-from graphc.ops import OPS, Op, aval_of
+from graphc.ops import Op, aval_of
 from graphc.ops.aval import results_of, type_of, types_text
 from graphc.ops.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, UINT8
-from graphc.ops.interpret import operand_dtype, run_kernel
+from graphc.ops.interpret import run_kernel
 from graphc.ops.samples import Floats, Sample
 
 DTYPES = (FLOAT32, FLOAT64, FLOAT16, COMPLEX64, INT64, INT32, UINT8, BOOL)
@@ -57,18 +63,17 @@ def check_op(
     True
     >>> OPS.remove("double_doc")
     """
-    if isinstance(op, str) and op not in OPS:
-        raise ValueError(f"no op named '{op}'")
-    op = OPS[op] if isinstance(op, str) else op
-    if op.structured:
-        return OpsReport(tuple((op.name, report) for report in _program_reports(op, modes, seed)))
-    return OpsReport(tuple((op.name, report) for report in _op_reports(op, dtypes, modes, seed)))
+    if isinstance(op, str):
+        (op,) = ops_named([op])
+    reports = _program_reports(op, modes, seed) if op.structured else _op_reports(op, dtypes, modes, seed)
+    return OpsReport(tuple((op.name, report) for report in reports))
 
 
 def _op_reports(op: Op, dtypes: Sequence[np.dtype], modes: Sequence[str | Mode] | None, seed: int) -> Iterator[Report]:
     samples = list(samples_of(op))
     if not op.samples and op.args:
-        samples.append(Sample(*(_emptied(s) for s in samples[0].inputs), **samples[0].params))
+        empty = [spec._replace(shape=(0, *spec.shape[1:])) for spec in samples[0].inputs]
+        samples.append(Sample(*empty, **samples[0].params))
     first = samples[0]
     order = 2 if op.differentiable else 1
     for sample in samples:
@@ -97,17 +102,10 @@ def _program_reports(op: Op, modes: Sequence[str | Mode] | None, seed: int) -> l
     return found
 
 
-def _emptied(spec: Any) -> Any:
-    """The spec of an operand without elements."""
-    return spec._replace(shape=(0, *spec.shape[1:]))
-
-
 def _declared(op: Op, sample: Sample, seed: int) -> Iterator[Finding]:
     """What the kernel does, beside what the declaration says."""
     given = [np.asarray(a) for a in sample.arrays(np.random.default_rng(seed), op.domain, FLOAT32)]
-    common = operand_dtype(op, [(a.dtype, 2 if a.ndim else 1) for a in given])
-    first = op.rule.first
-    arrays = [a if common is None or k < first else a.astype(common) for k, a in enumerate(given)]
+    arrays = promoted(op, given, sample.params)
     kept = [a.copy() for a in arrays]
     result = run_kernel(op, arrays, {**op.params, **sample.params})
     declared = op.rule.infer(op, [aval_of(a) for a in kept], {**op.params, **sample.params})
@@ -120,8 +118,7 @@ def _declared(op: Op, sample: Sample, seed: int) -> Iterator[Finding]:
     yield _declaration(
         op, "memory of the result", "kernel", op.view or not shared, f"it is that of {', '.join(shared)}"
     )
-    ways = {} if op.structured else ways_of(op)
-    deviations = list(Sweep(op, sample.params, ways).run(trials_of(kept)))
+    deviations = list(Sweep(op, sample.params).run(trials_of(kept)))
     yield _declaration(op, "layouts", "kernel", not deviations, "; ".join(map(str, deviations[:3])))
 
 
@@ -145,9 +142,6 @@ def check_mode(mode: Mode | str, *, names: Sequence[str] = (), seed: int = 0) ->
     >>> compare.check_mode(Again(), names=["tanh"]).ok
     True
     """
-    if unknown := [name for name in names if name not in OPS]:
-        raise ValueError(f"no op named '{unknown[0]}'")
-    ops = [OPS[name] for name in names] if names else [op for op in OPS.values() if not op.structured]
-    found = [(op.name, check_sample(op, next(iter(samples_of(op))), modes=[mode], seed=seed)) for op in ops]
+    found = [(op.name, check_sample(op, next(samples_of(op)), modes=[mode], seed=seed)) for op in ops_named(names)]
     found += [(name, check(fn, *args, modes=[mode], seed=seed)) for name, fn, args in specimens(seed)]
     return OpsReport(tuple(found))

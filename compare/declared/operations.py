@@ -75,20 +75,24 @@ class OpsReport(Displayed):
         return {"ok": self.ok, "ops": [{"op": name, **report.to_dict()} for name, report in self.reports]}
 
 
-def check_ops(
-    names: Sequence[str] = (), modes: Sequence[str] | None = None, seed: int = 0, dtype: np.dtype = FLOAT32
-) -> OpsReport:
-    """`check` each op (all of them, or those named) on its samples, with floats of `dtype`.
+def check_ops(names: Sequence[str] = (), modes: Sequence[str] | None = None, seed: int = 0) -> OpsReport:
+    """`check` each op (all of them, or those named) on its samples.
 
     Raises ValueError for an op that is not registered.
     """
+    found = [
+        (op.name, check_sample(op, sample, modes=modes, seed=seed))
+        for op in ops_named(names)
+        for sample in samples_of(op)
+    ]
+    return OpsReport(tuple(found))
+
+
+def ops_named(names: Sequence[str]) -> list[Op]:
+    """The ops of these names; all that run no graphs, without names. Raises ValueError."""
     if unknown := [name for name in names if name not in OPS]:
         raise ValueError(f"no op named '{unknown[0]}'")
-    found: list[tuple[str, Report]] = []
-    for op in [OPS[name] for name in names] if names else [op for op in OPS.values() if not op.structured]:
-        for sample in samples_of(op):
-            found.append((op.name, check_sample(op, sample, modes=modes, seed=seed, dtype=dtype)))
-    return OpsReport(tuple(found))
+    return [OPS[name] for name in names] if names else [op for op in OPS.values() if not op.structured]
 
 
 def check_sample(

@@ -28,8 +28,8 @@ def specimens(seed: int = 0) -> Iterator[tuple[str, Callable[..., Any], tuple[An
     yield "a loop while something holds", _while, (numbers(3), numbers(3))
     yield "a branch in the graph", _switch, (torch.tensor(1), numbers(3), numbers(3))
     yield "a gradient of the user's", _Product.apply, (numbers(3), numbers(3))
-    yield "random numbers", _random, (numbers(3),)
-    yield "an exception", _raises, (numbers(3), torch.tensor([0, 7]))
+    yield "random numbers", lambda x: x * torch.rand(3) + torch.randn(3), (numbers(3),)
+    yield "an exception", lambda x, index: x[index], (numbers(3), torch.tensor([0, 7]))
     yield "state", _Counter(numbers(3)), (numbers(3),)
     yield "a training step", _training(numbers(3, 1)), (numbers(4, 3, grad=False),)
 
@@ -75,14 +75,6 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, g: Any) -> Any:
         x, y = ctx.saved_tensors
         return g * y, g * x
-
-
-def _random(x: Any) -> Any:
-    return x * torch.rand(3) + torch.randn(3)
-
-
-def _raises(x: Any, index: Any) -> Any:
-    return x[index]
 
 
 class _Counter:

@@ -151,18 +151,15 @@ class Draft:
 def runs(program: Program) -> bool:
     """Whether the program and its gradients run."""
     arguments = program.arguments()
-    state = default_generator.get_state()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with warnings.catch_warnings(), default_generator.forked():
+        warnings.simplefilter("ignore")
+        try:
             results = [r for r in program.function(*arguments) if r.requires_grad]
             wrt = [a for a in arguments if a.requires_grad]
             if results and wrt:
                 autograd.grad(results, wrt, [r.detach() for r in results], allow_unused=True)
-    except Exception:  # an in-place write of what a gradient needs, an op that has none: eager says so
-        return False
-    finally:
-        default_generator.set_state(state)
+        except Exception:  # an in-place write of what a gradient needs, an op that has none: eager says so
+            return False
     return True
 
 
@@ -180,14 +177,13 @@ def generate(seed: int, size: int = SIZE, without: Collection[str] = ()) -> Prog
     for attempt in range(100):
         rng = np.random.default_rng((seed, attempt))
         draft = Draft(rng, list(FLOATS)[rng.choice(len(FLOATS), p=list(FLOATS.values()))])
-        state = default_generator.get_state()
         maker = ""
-        for op in chain:
-            while draft.pool and rng.random() < FORM:
-                FORMS[rng.integers(len(FORMS))](draft)
-            if _add_op(draft, op, maker):
-                maker = op.name
-        default_generator.set_state(state)
+        with default_generator.forked():
+            for op in chain:
+                while draft.pool and rng.random() < FORM:
+                    FORMS[rng.integers(len(FORMS))](draft)
+                if _add_op(draft, op, maker):
+                    maker = op.name
         program = draft.finished(f"program{seed}")
         if program is not None:
             return program

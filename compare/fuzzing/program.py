@@ -162,6 +162,11 @@ class Program:
             head = f"{head.rstrip()}\n\n{own.rstrip()}\n\n\n"
         return head + self.source + "\n\n" + "\n".join(lines) + "\n"
 
+    def replace(self, **parts: Any) -> Program:
+        """The program with others of its inputs, statements or results."""
+        own = {"inputs": self.inputs, "statements": self.statements, "results": self.results}
+        return Program(self.name, **{**own, **parts})
+
     def __reduce__(self) -> Any:
         return Program, (self.name, self.inputs, self.statements, self.results, self.pairs)
 

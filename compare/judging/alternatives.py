@@ -99,17 +99,14 @@ class Alternatives:
         if id not in self._graph.outputs:
             return None
         try:
-            return self._simplified[k := self._graph.outputs.index(id)], self._plain[k]
+            simplified, plain = (outputs[self._graph.outputs.index(id)] for outputs in self._programs)
         except Exception:  # a program that XLA, or a check of it, refuses excuses nothing
             return None
+        return simplified, plain
 
     @cached_property
-    def _simplified(self) -> list[np.ndarray]:
-        return self._lowered(strict=False)
-
-    @cached_property
-    def _plain(self) -> list[np.ndarray]:
-        return self._lowered(strict=True)
+    def _programs(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        return self._lowered(strict=False), self._lowered(strict=True)
 
     def _lowered(self, strict: bool, also: Sequence[int] = ()) -> list[np.ndarray]:
         """The outputs by XLA; or the nodes `also`, computed along with the outputs."""

@@ -15,6 +15,7 @@ import numpy as np
 from eager.engine import dispatch
 from graphc.ops import Op
 from graphc.ops.dtypes import BOOL, INT64, SHORT_NAMES, complex_of, default_float, is_inexact, of_short_name, real_of
+from graphc.scoped import attribute
 
 # of two tensors with dims; "-" is complex32, which only PyTorch has
 _ALIKE = """
@@ -104,11 +105,8 @@ def watched() -> Iterator[set[Promotion]]:
             asked.add(Promotion(op, tuple(operands[op.rule.first :]), found))
         return found
 
-    dispatch.operand_dtype = noted
-    try:
+    with attribute(dispatch, "operand_dtype", noted):
         yield asked
-    finally:
-        dispatch.operand_dtype = sound
 
 
 def objection(made: Promotion) -> str:

@@ -189,8 +189,9 @@ def _about_gradient(
 ) -> Iterator[Dispute]:
     slope, part = op.slopes[op.arg_of(k)], f"gradient rule for '{op.arg_of(k)}'"
     if isinstance(slope, Each):
-        expected = [np.nan if v is None else v for v in slope.at([g, *wide], params, range(g.size))]
-        known = np.array([v is not None for v in slope.at([g, *wide], params, range(g.size))], bool)
+        said = list(slope.at([g, *wide], params, range(g.size)))
+        expected = [np.nan if v is None else v for v in said]
+        known = np.array([v is not None for v in said], bool)
     else:
         try:
             expected = slope(g, *wide, **params)

@@ -25,6 +25,7 @@ from graphc.ops.aval import aval_of, results_of
 from graphc.ops.dtypes import is_inexact
 from graphc.ops.interpret import run_kernel, with_defaults
 from graphc.ops.spec import OPS
+from graphc.scoped import attribute
 
 
 class _Machine:
@@ -82,15 +83,13 @@ def _alone(op: Op, arrays: Sequence[np.ndarray], params: Any) -> Graph:
 def simulated(seed: int, together: float = 0.0) -> Iterator[None]:
     """Context: eager's ops, and the gradient rules of `backward()`, round at random. Its fast paths are closed."""
     machine = _Machine(seed, together)
-    before = dispatch.run_kernel, dispatch.F, dispatch.double_ops
-    closing = state.Closing()
-    closing.set(True)
-    dispatch.run_kernel, dispatch.F, dispatch.double_ops = machine.run, _Language(machine), _Plain
-    try:
+    with contextlib.ExitStack() as stack:
+        closing = state.Closing()
+        stack.callback(closing.set, False)
+        closing.set(True)
+        for name, value in (("run_kernel", machine.run), ("F", _Language(machine)), ("double_ops", _Plain)):
+            stack.enter_context(attribute(dispatch, name, value))
         yield
-    finally:
-        dispatch.run_kernel, dispatch.F, dispatch.double_ops = before
-        closing.set(False)
 
 
 class _Plain:

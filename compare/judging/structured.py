@@ -1,7 +1,7 @@
-"""An op that runs graphs, alone: what it does besides running them, judged on the operands that it has in a program.
+"""The gradient of an op that runs graphs, judged on the operands that it has in a program.
 
-Its value under XLA is judged beside NumPy's. Its gradient is judged beside that of the operations that it has run,
-written one after the other (`unrolled`); for a gradient rule of the user's, beside that rule, run by itself.
+It is judged beside that of the operations that the op has run, written one after the other (`unrolled`); for a gradient
+rule of the user's, beside that rule, run by itself.
 """
 
 from __future__ import annotations
@@ -13,34 +13,18 @@ import numpy as np
 from compare.judging.float64 import widen, widen_array
 from compare.judging.isolate import Objection, alone, cotangent
 from compare.judging.numeric import evaluate, outputs_of
-from compare.judging.tolerance import INDEPENDENT, Judgement, Verdict, judge
+from compare.judging.tolerance import INDEPENDENT, Verdict, judge
 from compare.judging.unrolled import TooLong, unrolled
 from compare.judging.yardstick import Yardstick
 from graphc.autodiff import gradients
 from graphc.ir import Builder, Graph, Node, Ref
 from graphc.ir.structure import CUSTOM, SCAN, WHILE, with_bodies
-from graphc.lowering import lower
-from graphc.ops.aval import Aval, aval_of
+from graphc.ops.aval import Aval
 from graphc.ops.control import BodyProxy
 from graphc.ops.dtypes import is_inexact
 
 STEPS = 200  # of a loop that are looked at: more than a loop keeps apart for its gradient
 Part = tuple[Sequence[int], Sequence[int]]
-
-
-def lowered_otherwise(node: Node, operands: Sequence[np.ndarray]) -> Judgement | None:
-    """What XLA makes of the node that NumPy does not; None if they agree. Raises what lowering or JAX raises."""
-    graph = alone(node, operands)
-    found = [np.asarray(a) for a in lower(graph)(*operands)]
-    values = outputs_of(graph, evaluate(graph, operands, checked=False))
-    yardsticks = [Yardstick(graph, operands, 0, flushing=flushing) for flushing in (False, True)]
-    for k, (a, value, id) in enumerate(zip(found, values, graph.outputs, strict=True)):
-        if aval_of(a) != aval_of(value):
-            return Judgement(Verdict.BUG, f"result {k} is {aval_of(a)}, expected {aval_of(value)}")
-        judgements = [judge(a, value, *yardstick.of(id, value)) for yardstick in yardsticks]
-        if all(judgement.verdict is Verdict.BUG for judgement in judgements):
-            return Judgement(Verdict.BUG, f"result {k}: {judgements[-1].detail}")
-    return None
 
 
 def structured_objections(node: Node, operands: Sequence[np.ndarray], seed: int) -> Iterator[Objection]:
@@ -53,7 +37,8 @@ def structured_objections(node: Node, operands: Sequence[np.ndarray], seed: int)
         try:
             wide = widen(graph)
             arrays = [widen_array(np.asarray(a)) for a in (*operands, *cotangents)]
-            found = _gradients(wide, arrays, wrt)
+            pulled = gradients(wide, [f"x{k}" for k in wrt], cotangents=True)
+            found = dict(zip(wrt, outputs_of(pulled, evaluate(pulled, arrays, checked=False)), strict=True))
         except Exception as error:
             yield Objection(str(wrt[0]), f"raises {type(error).__name__}: {str(error).partition(chr(10))[0]}")
             return
@@ -85,11 +70,6 @@ def _parts(node: Node, operands: Sequence[np.ndarray]) -> Iterator[Part]:
         yield from (([k], wrt) for k in results)
     if len(wrt) > 1:
         yield from ((results, [k]) for k in wrt)
-
-
-def _gradients(graph: Graph, arrays: Sequence[np.ndarray], wrt: Sequence[int]) -> dict[int, np.ndarray]:
-    differentiated = gradients(graph, [f"x{k}" for k in wrt], cotangents=True)
-    return dict(zip(wrt, outputs_of(differentiated, evaluate(differentiated, arrays, checked=False)), strict=True))
 
 
 def _by_themselves(

@@ -60,12 +60,10 @@ class _Unrolling:
 
     def _node(self, node: Node, operands: Sequence[_Known]) -> _Known:
         builder = self._builder
-        id = builder.next_id
-        if id > self._most:
+        if builder.next_id > self._most:
             raise TooLong
-        builder.next_id += 1
-        inputs = tuple(known.symbol.id for known in operands)
-        builder.nodes[id] = Node(id, node.op, inputs, node.params, node.results, node.where, node.scope)
+        builder.where, builder.scope = node.where, node.scope
+        id = builder.append(node.op, tuple(known.symbol.id for known in operands), node.params, node.results)
         return _Known(builder.symbol(id), run_kernel(node.op, [known.value for known in operands], node.params))
 
     def switch(self, params: Mapping[str, Any], operands: list[_Known]) -> list[_Known]:

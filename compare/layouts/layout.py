@@ -100,10 +100,10 @@ def repeated(shape: Sequence[int], axes: Sequence[int]) -> Layout:
     return Layout(tuple(0 if k in axes else s for k, s in enumerate(plain)))
 
 
-def layouts_of(shape: Sequence[int], steps: Sequence[int] = STEPS) -> Iterator[tuple[str, Layout]]:
+def layouts_of(shape: Sequence[int]) -> Iterator[tuple[str, Layout]]:
     """(name, layout) of layouts of all kinds that arrays of this shape can have, besides the plain one."""
     dims = len(shape)
-    for step in steps:
+    for step in STEPS:
         yield f"step {step}", stepped(shape, step)
     yield "one element off", Layout(stepped(shape).strides, offset=1)
     yield "one byte off", Layout(stepped(shape).strides, shift=1)

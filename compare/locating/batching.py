@@ -12,6 +12,7 @@ from compare.locating.culprit import Culprit
 from eager.func import batch_rules
 from eager.func.batching import BatchInterpreter
 from graphc.ops import OPS, Op
+from graphc.scoped import attribute
 
 BATCHING = "batching rule"
 
@@ -32,23 +33,15 @@ def watched() -> Iterator[set[str]]:
         found.add("")
         return assign(self, *args, **kwargs)
 
-    batch_rules.rule_of = noted
-    BatchInterpreter.assign = assigned  # type: ignore[method-assign]
-    try:
+    with attribute(batch_rules, "rule_of", noted), attribute(BatchInterpreter, "assign", assigned):
         yield found
-    finally:
-        batch_rules.rule_of = rule_of
-        BatchInterpreter.assign = assign  # type: ignore[method-assign]
 
 
 def by_slices(case: Case, names: Collection[str]) -> Outcome:
     """Eager's outcome, with the ops of these names run on each slice by itself."""
     rule_of = batch_rules.rule_of
-    batch_rules.rule_of = lambda op: batch_rules.one_by_one if op.name in names else rule_of(op)
-    try:
+    with attribute(batch_rules, "rule_of", lambda op: batch_rules.one_by_one if op.name in names else rule_of(op)):
         return case.observe(case.fn)
-    finally:
-        batch_rules.rule_of = rule_of
 
 
 def independent_of_batching(case: Case) -> Outcome | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from compare.cases.case import Case
-from compare.locating.culprit import Culprit, blame
+from compare.locating.culprit import Culprit
 from compare.locating.executed import executed
 from graphc.ir import Builder, Graph, Ref
 from graphc.ops import Op
@@ -31,10 +31,9 @@ def in_capture(case: Case) -> Culprit | None:
 
 def misdeclared(graph: Graph, arrays: list[np.ndarray]) -> Culprit | None:
     """The first node whose kernel gives something else than its rule has foretold."""
-    for node, operands, value, _ in executed(graph, arrays):
-        if (actual := aval_of(value)) != node.aval:
-            given = dict(zip(node.inputs, operands, strict=True))
-            return blame(RULE, node, f"declares {node.aval}, the kernel gives {actual}", given)
+    for step in executed(graph, arrays):
+        if (actual := aval_of(step.value)) != step.node.aval:
+            return step.blame(RULE, f"declares {step.node.aval}, the kernel gives {actual}")
     return None
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from compare.judging.numeric import evaluate, outputs_of
+from compare.locating.culprit import Culprit, blame
 from graphc.ir import Graph, Node
 from graphc.ir.structure import ITEM, with_bodies
 from graphc.ops.interpret import run_kernel
@@ -25,6 +26,10 @@ class Step(NamedTuple):
     operands: list[np.ndarray]
     value: Any
     outer: Node
+
+    def blame(self, part: str, evidence: str) -> Culprit:
+        """The operation, of which `part` is wrong."""
+        return blame(part, self.node, evidence, dict(zip(self.node.inputs, self.operands, strict=True)))
 
     @property
     def inside(self) -> bool:

@@ -8,7 +8,7 @@ from compare.cases.case import Case
 from compare.judging.isolate import Objection, objections
 from compare.judging.references import disputes
 from compare.judging.structured import structured_objections
-from compare.locating.culprit import BACKWARD, KINK, Culprit, blame
+from compare.locating.culprit import BACKWARD, KINK, Culprit, first_line
 from compare.locating.executed import Step, executed
 from compare.locating.once import once
 from graphc.ops.dtypes import is_inexact
@@ -24,30 +24,29 @@ def in_gradient_rules(case: Case) -> Culprit | None:
     kink: Culprit | None = None
     seen: set[int] = set()  # nodes; those of loops run again and again
     for step in _differentiated(case):
-        node, given = step.node, dict(zip(step.node.inputs, step.operands, strict=True))
+        node = step.node
         found = list(_objections(step, case.seed, id(step.node) not in seen))
         by_tape_only = all(o.by_tape or o.kink for o in found)  # who knows nothing of eager's code has no objection
         for argument, evidence, at_kink, lowered, by_tape in found:
             for part, detail in disputes(node, step.operands, step.value, differentiated=False):
-                return blame(part, node, detail, given)  # the rule of another function
+                return step.blame(part, detail)  # the rule of another function
             if lowered:
-                return blame("lowering", node, evidence, given)
+                return step.blame("lowering", evidence)
             if by_tape and by_tape_only:
-                return blame("eager form", node, evidence, given)
+                return step.blame("eager form", evidence)
             if not at_kink:
                 rule = "gradient rule" if node.op.structured else f"gradient rule for '{argument}'"
-                return blame(rule, node, evidence, given)
-            kink = kink or blame(KINK, node, evidence, given)
+                return step.blame(rule, evidence)
+            kink = kink or step.blame(KINK, evidence)
         for part, detail in () if node.op.structured else disputes(node, step.operands, step.value, True):
-            return blame(part, node, detail, given)  # a rule that is the derivative, and yet is not what is declared
+            return step.blame(part, detail)  # a rule that is the derivative, and yet is not what is declared
         seen.add(id(node))
     return kink or _backward_of_the_users(case)
 
 
 def _differentiated(case: Case) -> Iterator[Step]:
     """The operations that gradients flow through."""
-    program = case.program
-    assert program is not None
+    program = case.captured_program
     graph = program.graph
     with case.preserved():
         arrays = case.arrays()
@@ -65,7 +64,7 @@ def _objections(step: Step, seed: int, first: bool) -> Iterator[Objection]:
     except Exception as error:  # a rule may raise anything
         live = [step.node.op.arg_of(k) for k, a in enumerate(step.operands) if is_inexact(a.dtype)]
         argument = next((name for name in live if name in step.node.op.vjp), "")
-        yield Objection(argument, f"raises {type(error).__name__}: {str(error).partition(chr(10))[0]}")
+        yield Objection(argument, f"raises {type(error).__name__}: {first_line(error)}")
 
 
 def _backward_of_the_users(case: Case) -> Culprit | None:

@@ -11,7 +11,7 @@ import numpy as np
 from compare.cases.case import Case
 from compare.layouts.sweep import Deviation, Sweep, rows_of, trials_of
 from compare.layouts.ways import count_of
-from compare.locating.culprit import Culprit, blame
+from compare.locating.culprit import Culprit
 from compare.locating.executed import Step, executed
 from compare.locating.once import once
 from graphc.ops import Op
@@ -38,8 +38,7 @@ def in_layouts(case: Case) -> Culprit | None:
             tried.add(key)
             found = next(_deviations(step), None)
             if found is not None:
-                given = dict(zip(step.node.inputs, step.operands, strict=True))
-                return blame(_part(step.node.op, found), step.node, f"{found.layout}: {found.detail}", given)
+                return step.blame(_part(step.node.op, found), f"{found.layout}: {found.detail}")
     return None
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from compare.cases.case import Case
 from compare.judging.isolate import judge_alone, lowered_result, sides_with
 from compare.judging.numeric import evaluate
-from compare.judging.structured import lowered_otherwise
 from compare.judging.tolerance import Verdict, close
 from compare.locating.capturing import RULE
 from compare.locating.culprit import Culprit, blame, first_line
@@ -62,13 +61,12 @@ def first_unfaithful(graph: Graph, values: Mapping[int, np.ndarray], programs: d
     """The first node whose lowering gives something else than its kernel; control flow after what it runs."""
     arrays = [values[i] for i in graph.inputs]
     for step in executed(graph, arrays, wholes=True):
-        given = dict(zip(step.node.inputs, step.operands, strict=True))
         try:
-            part, evidence = _structured(step) if step.node.op.structured else _single(step, programs)
+            part, evidence = _wrong(step, programs)
         except Exception as error:
             part, evidence = "lowering", f"raises {type(error).__name__}: {first_line(error)}"
         if part:
-            return blame(part, step.node, evidence, given)
+            return step.blame(part, evidence)
     return None
 
 
@@ -89,7 +87,7 @@ def _losing_signs(graph: Graph, values: Mapping[int, np.ndarray], programs: dict
     return None
 
 
-def _single(step: Step, programs: dict[Any, Executable]) -> tuple[str, str]:
+def _wrong(step: Step, programs: dict[Any, Executable]) -> tuple[str, str]:
     """What is wrong with an op, and the numbers; "" if nothing is."""
     node, operands, value, _ = step
     if type_of(value) != node.type:
@@ -105,8 +103,3 @@ def _single(step: Step, programs: dict[Any, Executable]) -> tuple[str, str]:
 
 def _types(value: Any) -> str:
     return types_text([aval_of(array) for array in results_of(value)])
-
-
-def _structured(step: Step) -> tuple[str, str]:
-    judgement = lowered_otherwise(step.node, step.operands)
-    return ("", "") if judgement is None else ("lowering", judgement.detail)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from compare.cases.case import Case
@@ -41,8 +39,7 @@ def in_partition(case: Case, label: str, outcome: Outcome) -> Culprit | None:
 
 def _in_two_parts(case: Case) -> dict[str, np.ndarray]:
     """The gradients by label, by the forward and the backward graph on NumPy."""
-    program = case.program
-    assert program is not None
+    program = case.captured_program
     positions = sorted({p for i in case.wrt for p in i.positions})
     parts = partition.split(program._replace(effects=Effects()), positions, Settings())
     count = len(program.graph.inputs)
@@ -52,12 +49,11 @@ def _in_two_parts(case: Case) -> dict[str, np.ndarray]:
     given = [*residuals, *(arrays[k] for k in parts.saved), *rest]
     gradients = outputs_of(parts.backward, evaluate(parts.backward, given, checked=False))
     by_position = dict(zip(parts.wrt, gradients, strict=True))
-    return {gradient_label(i): total for i in case.wrt if (total := _total(by_position, i.positions)) is not None}
-
-
-def _total(gradients: Mapping[int, np.ndarray], positions: tuple[int, ...]) -> np.ndarray | None:
-    parts = [gradients[p] for p in positions if p in gradients]
-    return sum(parts[1:], start=parts[0]) if parts else None
+    found: dict[str, np.ndarray] = {}
+    for i in case.wrt:
+        if own := [by_position[p] for p in i.positions if p in by_position]:
+            found[gradient_label(i)] = sum(own[1:], start=own[0])
+    return found
 
 
 def _differs(case: Case, label: str, found: np.ndarray) -> str:
@@ -65,7 +61,7 @@ def _differs(case: Case, label: str, found: np.ndarray) -> str:
     joint = case.joint
     if label not in joint.labels or case.writes_leaves:
         return ""
-    id = joint.graph.outputs[joint.labels.index(label)]
+    id = joint.ids[label]
     expected = case.node_values[id]
     if aval_of(found) != aval_of(expected):
         return f"{aval_of(found)}, as one graph {aval_of(expected)}"
@@ -82,5 +78,5 @@ def _forward_is_right(case: Case, label: str, outcome: Outcome) -> bool:
         expected = reference.gradients.get(label)
         return expected is not None and not _differs(case, label, expected)
     with autograd.no_grad():
-        found = case.observe(case.compiled)
+        found = case.observe(case.compiled())
     return found.error is None

@@ -32,7 +32,8 @@ def in_shares(
     graph, whole = case.joint.graph, one.joint.graph
     computed, there = (_computed(g) for g in (graph, whole))
     ops = [graph.nodes[id].op.name for id in computed]
-    fits = ops == [whole.nodes[id].op.name for id in there] and _bytes(graph) <= LARGEST
+    size = sum(aval.nbytes for node in graph.nodes.values() for aval in node.results)
+    fits = ops == [whole.nodes[id].op.name for id in there] and size <= LARGEST
     if not all(fit and other == ops for other, fit in gathered((ops, fits))):
         return {}
     ids = dict(zip(computed, there, strict=True))
@@ -45,7 +46,7 @@ def in_shares(
         value = expected.get(ids[id])
         if isinstance(value, np.ndarray) and all(id in part for part in parts):
             known[id] = relation([part[id] for part in parts], value)
-    outputs = dict(zip(case.joint.labels, graph.outputs, strict=True))
+    outputs = case.joint.ids
     found = {label: _blamed(graph, outputs[label], known) for label in labels if label in outputs}
     return {label: culprit for label, culprit in found.items() if culprit is not None}
 
@@ -53,10 +54,6 @@ def in_shares(
 def _computed(graph: Graph) -> list[int]:
     """All nodes but constants: a number may stand for several, as long as they are equal."""
     return [id for id, node in graph.nodes.items() if node.inputs or node.op is INPUT]
-
-
-def _bytes(graph: Graph) -> int:
-    return sum(aval.size * aval.dtype.itemsize for node in graph.nodes.values() for aval in node.results)
 
 
 def _blamed(graph: Graph, output: int, known: Mapping[int, Relation]) -> Culprit | None:

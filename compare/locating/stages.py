@@ -57,11 +57,10 @@ def _wrong_kernel(case: Case) -> Culprit | None:
 
 def _first_broken(case: Case) -> Culprit | None:
     """The first node that raises on NumPy, gives what it does not declare, or writes what it is given."""
-    assert case.program is not None
     try:
         graph, operands = case.joint.graph, case.operands
     except Exception:  # a gradient rule raises: what comes before is looked at
-        graph, operands = case.program.graph, []
+        graph, operands = case.captured_program.graph, []
     with case.preserved():
         fresh = case.arrays()  # a kernel that writes its operands has written others
     values = dict(zip(graph.inputs, [*fresh, *operands[len(fresh) :]], strict=True))
@@ -74,7 +73,7 @@ def _first_broken(case: Case) -> Culprit | None:
         try:
             value = values[node.id] = run_kernel(node.op, given, node.params)
         except Exception as error:
-            built = node.op.structured and node.id not in case.program.graph.nodes  # while differentiating
+            built = node.op.structured and node.id not in case.captured_program.graph.nodes  # while differentiating
             part = "gradient rule" if built else "kernel"
             return blame(part, node, f"raises {type(error).__name__}: {first_line(error)}", values)
         if not node.op.structured and type_of(value) != node.type:
@@ -88,21 +87,20 @@ def _first_broken(case: Case) -> Culprit | None:
 def _eager_differs(case: Case, graph: Graph, values: Mapping[int, np.ndarray]) -> Culprit | None:
     for step in executed(graph, [values[i] for i in graph.inputs]):
         node, operands, value, _ = step
-        given = dict(zip(node.inputs, operands, strict=True))
         try:
             result = eager_result(node, operands)
         except Exception as error:
-            return blame("eager form", node, f"raises {type(error).__name__}: {error}", given)
+            return step.blame("eager form", f"raises {type(error).__name__}: {error}")
         if type_of(result) != type_of(value):
             actual = types_text([aval_of(r) for r in results_of(result)])
-            return blame("eager form", node, f"gives {actual}, the graph {types_text(node.results)}", given)
+            return step.blame("eager form", f"gives {actual}, the graph {types_text(node.results)}")
         if step.inside or node.op.several:
             judgement = judge_alone(result, value, node, operands)
         else:
             judgement = judge(value, result, *case.yardstick.of(node.id, result))
         if judgement.verdict is Verdict.BUG:
             part = "kernel" if sides_with(result, value, node, operands) else "eager form"
-            return blame(part, node, judgement.detail, given)
+            return step.blame(part, judgement.detail)
     return None
 
 

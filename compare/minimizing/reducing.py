@@ -93,7 +93,7 @@ def _without_copies(program: Program, k: int, text: str) -> Program:
     made = [statement(ast.unparse(ast.fix_missing_locations(n))) for n in body]
     after = [statement(ast.unparse(Rename(same).visit(ast.parse(s.text)))) for s in program.statements[k + 1 :]]
     results = [same.get(r, r) for r in program.results]
-    return Program(program.name, program.inputs, [*program.statements[:k], *made, *after], results)
+    return program.replace(statements=[*program.statements[:k], *made, *after], results=results)
 
 
 def _propagated(body: Sequence[ast.stmt]) -> tuple[list[ast.stmt], dict[str, str]]:

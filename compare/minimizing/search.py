@@ -106,16 +106,13 @@ class Search:
         if goes_on(program):
             return False
         self.checks += 1
-        state = default_generator.get_state()
-        default_generator.manual_seed(0)
-        try:
-            with warnings.catch_warnings(), unannounced():
-                warnings.simplefilter("ignore")
+        with warnings.catch_warnings(), unannounced(), default_generator.forked():
+            warnings.simplefilter("ignore")
+            default_generator.manual_seed(0)
+            try:
                 report = check(program.function, *program.arguments(), modes=self._modes, seed=self._seed)
-        except Exception:  # a part of a program may not run, in any mode
-            return False
-        finally:
-            default_generator.set_state(state)
+            except Exception:  # a part of a program may not run, in any mode
+                return False
         found = next((f for f in report.bugs if _alike(f, self.bug)), None)
         if found is None:
             return False
@@ -236,14 +233,13 @@ def _asked(mode: str) -> str:
 
 def _draws(program: Program) -> bool:
     """Whether the program draws random numbers."""
-    state = default_generator.get_state()
-    try:
-        program.function(*program.arguments())
+    with default_generator.forked():
+        state = default_generator.get_state()
+        try:
+            program.function(*program.arguments())
+        except Exception:  # a program whose bug is that it raises
+            return True
         return not eager.equal(default_generator.get_state(), state)
-    except Exception:  # a program whose bug is that it raises
-        return True
-    finally:
-        default_generator.set_state(state)
 
 
 def _alike(found: Finding, bug: Finding | None) -> bool:

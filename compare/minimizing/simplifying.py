@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,29 +16,21 @@ from graphc.ops.dtypes import is_inexact
 _DIGITS = (0, 1, 2)
 
 
-def with_inputs(program: Program, inputs: Sequence[Input]) -> Program:
-    """`program` with other inputs."""
-    return Program(program.name, inputs, program.statements, program.results)
-
-
 def smaller_shapes(program: Program) -> Iterator[Program]:
     """All dims of one size shorter, in all inputs at once: with that number in the text as it is, and replaced."""
     sizes = sorted({n for i in program.inputs for n in i.array.shape if n > 1}, reverse=True)
     for size, new in itertools.product(sizes, (1, 2)):
         if new < size:
-            inputs = [_smaller(i, size, new) for i in program.inputs]
-            yield with_inputs(program, inputs)
+            smaller = program.replace(inputs=[_smaller(i, size, new) for i in program.inputs])
+            yield smaller
             texts = [_with_number(s.text, size, new) for s in program.statements]
             if texts != [s.text for s in program.statements]:
-                yield Program(program.name, inputs, [statement(t) for t in texts], program.results)
+                yield smaller.replace(statements=[*map(statement, texts)])
 
 
 def _smaller(i: Input, size: int, new: int) -> Input:
-    return i._replace(array=_sliced(i.array, size, new), view=_with_number(i.view, size, new) if i.view else "")
-
-
-def _sliced(array: np.ndarray, size: int, new: int) -> np.ndarray:
-    return array[tuple(slice(new) if n == size else slice(None) for n in array.shape)].copy()
+    array = i.array[tuple(slice(new) if n == size else slice(None) for n in i.array.shape)].copy()
+    return i._replace(array=array, view=_with_number(i.view, size, new) if i.view else "")
 
 
 def _with_number(text: str, old: int, new: int) -> str:
@@ -54,14 +46,14 @@ def without_gradients(program: Program) -> Iterator[Program]:
     live = [k for k, i in enumerate(program.inputs) if i.requires_grad]
     for away in ([live] if len(live) > 1 else []) + [[k] for k in live]:
         inputs = [i._replace(requires_grad=False) if k in away else i for k, i in enumerate(program.inputs)]
-        yield with_inputs(program, inputs)
+        yield program.replace(inputs=inputs)
 
 
 def plainer_memory(program: Program) -> Iterator[Program]:
     """An input with memory of its own, and one that lies more as a new array does: aligned, or with shorter steps."""
     for k, given in enumerate(program.inputs):
         for plainer in _plainer(given):
-            yield with_inputs(program, [*program.inputs[:k], plainer, *program.inputs[k + 1 :]])
+            yield program.replace(inputs=[*program.inputs[:k], plainer, *program.inputs[k + 1 :]])
 
 
 def _plainer(given: Input) -> Iterator[Input]:
@@ -84,7 +76,8 @@ def simpler_values(program: Program, k: int) -> Iterator[Program]:
     given = program.inputs[k]
     for array in _simpler(given.array):
         if array.tobytes() != given.array.tobytes():
-            yield with_inputs(program, [*program.inputs[:k], given._replace(array=array), *program.inputs[k + 1 :]])
+            new = given._replace(array=array)
+            yield program.replace(inputs=[*program.inputs[:k], new, *program.inputs[k + 1 :]])
 
 
 def _simpler(array: np.ndarray) -> Iterator[np.ndarray]:

@@ -116,7 +116,7 @@ def renamed(program: Program, names: Mapping[str, str]) -> Program:
         i._replace(name=new(i.name), view=ast.unparse(rename.visit(ast.parse(i.view, mode="eval"))) if i.view else "")
         for i in program.inputs
     ]
-    return Program(program.name, inputs, [statement(t) for t in text], [new(r) for r in program.results])
+    return program.replace(inputs=inputs, statements=[*map(statement, text)], results=[*map(new, program.results)])
 
 
 def apart(program: Program) -> Program:
@@ -140,7 +140,7 @@ def apart(program: Program) -> Program:
             node = Rename(now).visit(node)
         found.append(statement(ast.unparse(ast.fix_missing_locations(node))))
         given |= {*found[-1].makes}
-    return Program(program.name, program.inputs, found, [now.get(r, r) for r in program.results])
+    return program.replace(statements=found, results=[now.get(r, r) for r in program.results])
 
 
 class _Apart(ast.NodeTransformer):
@@ -201,12 +201,7 @@ def with_aliases(program: Program) -> Program:
             found.append(s._replace(writes=tuple(dict.fromkeys((*s.writes, *seen)))))
     except Exception:  # a program whose bug is that it raises
         return program
-    return Program(program.name, program.inputs, found, program.results)
-
-
-def with_statements(program: Program, new: Sequence[Statement]) -> Program:
-    """`program` with other statements."""
-    return Program(program.name, program.inputs, new, program.results)
+    return program.replace(statements=found)
 
 
 def live(program: Program, results: Sequence[str]) -> Program:
@@ -220,7 +215,7 @@ def live(program: Program, results: Sequence[str]) -> Program:
     for i in reversed(program.inputs):  # whose memory others lie in is needed for them
         needed |= i.reads() if i.name in needed else set()
     inputs = [i for i in program.inputs if i.name in needed]
-    return Program(program.name, inputs, kept[::-1], results)
+    return program.replace(inputs=inputs, statements=kept[::-1], results=results)
 
 
 def cut(
@@ -243,7 +238,7 @@ def cut(
     written = {n for s in left for n in s.writes}
     stands = [values[n] for n in dict.fromkeys(gone)]
     inputs = [i._replace(requires_grad=i.requires_grad and i.name not in written) for i in stands]
-    return live(Program(program.name, [*program.inputs, *inputs], left, results), results)
+    return live(program.replace(inputs=[*program.inputs, *inputs], statements=left), results)
 
 
 def steps_of(node: ast.FunctionDef | ast.Lambda) -> tuple[list[ast.stmt], ast.expr | None] | None:

@@ -20,7 +20,6 @@ from compare.minimizing.statements import (
     results_of,
     statement,
     steps_of,
-    with_statements,
 )
 from eager.core.tensor import Tensor
 from graphc.ops.dtypes import is_inexact
@@ -37,7 +36,7 @@ def opened(program: Program) -> Iterator[Program]:
             body = getattr(node, field, None)
             if isinstance(body, list) and body and not isinstance(node, FUNCTIONS):
                 inner = [statement(ast.unparse(n)) for n in body]
-                yield with_statements(program, [*program.statements[:k], *inner, *program.statements[k + 1 :]])
+                yield program.replace(statements=[*program.statements[:k], *inner, *program.statements[k + 1 :]])
 
 
 class _Called(NamedTuple):
@@ -164,4 +163,4 @@ def _as_program(program: Program, called: _Called) -> Program | None:
     given = [*program.inputs, *inputs]
     if {*results} <= {i.name for i in given}:
         return None
-    return apart(live(Program(program.name, given, new, results), results))
+    return apart(live(program.replace(inputs=given, statements=new), results))

@@ -61,8 +61,8 @@ def modes_named(names: Sequence[str | Mode] | None, besides: Sequence[Mode] = ()
 for _mode in (EAGER, Reference(), GraphMode(), COMPILED, JAX, FiniteDifferences()):
     register_mode(_mode)
 for _mode in (
-    Compiled("strict"),
-    Compiled("numpy"),
+    Compiled("strict", strict=True),  # by the rules and the XLA that keep every bit
+    Compiled("numpy", backend="numpy"),
     OpByOp(),
     Sharded(),
     ByParts(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import graphc
 from compare.cases.case import Case
@@ -37,17 +37,15 @@ class Eager:
 
 @final
 class Compiled:
-    """`graphc.compile`, gradients through the tape; `kind` "strict": by the rules and the XLA that keep every bit;
-    "numpy": the optimized graph on NumPy."""
+    """`graphc.compile` with these options, gradients through the tape."""
 
     wide, repeats = False, True
 
-    def __init__(self, kind: str = "compiled"):
-        self.name = kind
+    def __init__(self, name: str = "compiled", **options: Any):
+        self.name, self._options = name, options
 
     def run(self, case: Case) -> Outcome:
-        kinds = {"compiled": "compiled", "strict": "strictly_compiled", "numpy": "compiled_to_numpy"}
-        return case.observe(getattr(case, kinds[self.name]))
+        return case.observe(case.compiled(**self._options))
 
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
         lowered = in_host(case) if self.name == "numpy" else in_lowering(case)

@@ -90,17 +90,14 @@ class FiniteDifferences(_Opinion):
         run = work_of(problem.graph, problem.arrays, case.limit)
         return max(run * FEWEST * QUOTIENT * sum(len(i.positions) for i in asked), JUDGED * case.work)
 
-    def _elements(self, problem: Differentiation, case: Case, positions: int) -> int:
-        """How many elements of an input can be asked about."""
-        run = work_of(problem.graph, problem.arrays, case.limit)
-        return int(min(ELEMENTS, case.limit / (run * QUOTIENT * max(positions, 1))))
-
     def gradients(
         self, case: Case, problem: Differentiation
     ) -> tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
         gradients: dict[str, np.ndarray] = {}
         bars: dict[str, np.ndarray] = {}
-        elements = self._elements(problem, case, sum(len(i.positions) for i in case.wrt))
+        run = work_of(problem.graph, problem.arrays, case.limit)
+        asked = sum(len(i.positions) for i in case.wrt)  # of whose elements so many can be
+        elements = int(min(ELEMENTS, case.limit / (run * QUOTIENT * max(asked, 1))))
         for i in case.wrt:
             if not is_floating(i.tensor._dtype()) or not i.positions:
                 continue
@@ -114,8 +111,7 @@ class FiniteDifferences(_Opinion):
 
 def _other_gradients(case: Case) -> str:
     """Why the program's gradients are not those of its values; "" if they are."""
-    program = case.program
-    assert program is not None
+    program = case.captured_program
     if case.writes_leaves:
         return "a leaf is written without history: its gradient is that of the new value"
     if case.hooked or (program.recorded.rules is not None and program.recorded.rules.has_hooks):
@@ -144,16 +140,12 @@ def _by_label(case: Case, of: Callable[[Sequence[int]], list[np.ndarray]]) -> di
 
 
 def _total(parts: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-    total = parts[0] if parts else np.zeros(shape)
-    for part in parts[1:]:
-        total = total + part
-    return total
+    return sum(parts[1:], start=parts[0]) if parts else np.zeros(shape)
 
 
 def differentiation(case: Case) -> Differentiation:
     """The program's forward part in float64, to be differentiated by somebody else. Needs `case.program`."""
-    program = case.program
-    assert program is not None
+    program = case.captured_program
     with case.preserved():
         arrays = [widen_array(a) for a in case.arrays()]
     graph = widen(program.graph)

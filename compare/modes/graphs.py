@@ -93,9 +93,8 @@ class OpByOp(OnGraph):
 
 def outcome_of(case: Case, outputs: Mapping[str, np.ndarray]) -> Outcome:
     """The outcome of a case, if `outputs` has the array for each of `case.joint.labels`."""
-    program, joint = case.program, case.joint
-    assert program is not None
-    ids = dict(zip(joint.labels, joint.graph.outputs, strict=True))
+    program, joint = case.captured_program, case.joint
+    ids = joint.ids
     tensors = {label: leaf.index for label, leaf in case.slots.items() if type(leaf) is Slot}
     numbers = {label for label, k in tensors.items() if k in program.result.numbers}
     held = _state(case, outputs)
@@ -118,10 +117,9 @@ def outcome_of(case: Case, outputs: Mapping[str, np.ndarray]) -> Outcome:
 
 def _state(case: Case, outputs: Mapping[str, np.ndarray]) -> dict[str, Held]:
     """The Python state after the call."""
-    program, graph = case.program, case.joint.graph
-    assert program is not None
+    program, graph = case.captured_program, case.joint.graph
     arrays = {slot.index: outputs[label] for label, slot in case.slots_left.items()}
-    ids = dict(zip(case.joint.labels, graph.outputs, strict=True))
+    ids = case.joint.ids
     given = {graph.inputs[k]: i.tensor for i in case.inputs for k in i.positions}
     same = {slot.index: given[ids[label]] for label, slot in case.slots_left.items() if ids[label] in given}
 

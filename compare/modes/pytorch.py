@@ -49,8 +49,7 @@ class PyTorch:
     def locate(self, case: Case, label: str, outcome: Outcome) -> Culprit | None:
         from compare.modes.torch_functions import run, to_numpy, to_torch
 
-        assert case.program is not None
-        graph = case.program.graph
+        graph = case.captured_program.graph
         values = evaluate(graph, case.operands[: len(graph.inputs)])
         needed = ancestors(graph.nodes, graph.outputs)  # not the values on which Python has decided
         for node in filter(lambda node: node.id in needed, graph.operations()):
@@ -69,8 +68,7 @@ def _outputs(case: Case) -> dict[str, Tensor]:
     """A tensor for each of `case.joint.labels`."""
     from compare.modes.torch_functions import run, to_torch
 
-    program, joint = case.program, case.joint
-    assert program is not None
+    program, joint = case.captured_program, case.joint
     graph = program.graph
     given = [to_torch(a) for a in case.operands]
     values: dict[int, Tensor] = dict(zip(graph.inputs, given, strict=False))
@@ -85,8 +83,7 @@ def _outputs(case: Case) -> dict[str, Tensor]:
         values[node.id] = result
     cotangents = given[len(graph.inputs) : len(graph.inputs) + len(joint.seeded)]
     gradients = _gradients(case, [values[graph.outputs[k]] for k in joint.seeded], cotangents, values)
-    computed = zip(joint.labels, joint.graph.outputs, strict=True)
-    return {label: gradients[label] if label in gradients else values[id] for label, id in computed}
+    return {label: gradients[label] if label in gradients else values[id] for label, id in joint.ids.items()}
 
 
 def _gradients(

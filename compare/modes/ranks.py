@@ -156,7 +156,7 @@ def _noise(one: Case, label: str) -> np.ndarray | float:
     """What rounding does to a value of the call that has the whole batch."""
     if one.program is None or label not in one.joint.labels:
         return 0.0
-    return one.yardstick.noise_of(one.joint.graph.outputs[one.joint.labels.index(label)])
+    return one.yardstick.noise_of(one.joint.ids[label])
 
 
 class _Together:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import final
 
@@ -12,8 +13,8 @@ from compare.cases.outcome import Objected, Outcome
 from compare.judging.dtypes import objection
 from compare.judging.references import disputes
 from compare.judging.tolerance import Verdict
-from compare.locating.culprit import Culprit, blame
-from compare.locating.executed import executed
+from compare.locating.culprit import Culprit
+from compare.locating.executed import Step, executed
 from compare.modes.protocol import NOT_CAPTURED
 from graphc.ir import Graph
 from graphc.ops.aval import aval_of
@@ -43,8 +44,7 @@ class Reference:
 
 def _promotions(case: Case) -> Iterator[Objected]:
     """What PyTorch's recorded promotions say of those that the eager engine has made: all modes capture their casts."""
-    assert case.program is not None
-    lines = {node.op.name: node.where for node in reversed(list(case.program.graph.operations()))}
+    lines = {node.op.name: node.where for node in reversed(list(case.captured_program.graph.operations()))}
     for made in sorted(case.promoted, key=lambda made: made.op.name):
         if detail := objection(made):
             culprit = Culprit(PROMOTION, made.op.name, where=lines.get(made.op.name, ""), evidence=detail)
@@ -52,9 +52,8 @@ def _promotions(case: Case) -> Iterator[Objected]:
 
 
 def _objections(case: Case) -> Iterator[Objected]:
-    program = case.program
-    assert program is not None
-    seen: dict[object, int] = {}
+    program = case.captured_program
+    seen = Counter[object]()
     said: set[tuple[str, str]] = set()
     try:
         graph, operands = case.joint.graph, case.operands
@@ -64,19 +63,18 @@ def _objections(case: Case) -> Iterator[Objected]:
     for step in _until_it_fails(graph, operands):
         node = step.node
         kind = node.op, tuple((a.shape, a.dtype) for a in step.operands if isinstance(a, np.ndarray))
-        seen[kind] = seen.get(kind, 0) + 1
+        seen[kind] += 1
         if seen[kind] > ALIKE or not all(isinstance(a, np.ndarray) for a in step.operands):
             continue
         for part, detail in disputes(node, step.operands, step.value, step.outer.id in program.recorded.nodes):
             if (node.op.name, part) not in said:
                 said.add((node.op.name, part))
-                given = dict(zip(node.inputs, step.operands, strict=True))
-                yield Objected(f"{node.op.name}: {part}", Verdict.BUG, detail, blame(part, node, detail, given))
+                yield Objected(f"{node.op.name}: {part}", Verdict.BUG, detail, step.blame(part, detail))
         if isinstance(step.value, np.ndarray) and aval_of(step.value) != node.aval:
             return  # a false declaration: what comes after it is not what its rules were asked about
 
 
-def _until_it_fails(graph: Graph, operands: list[np.ndarray]) -> Iterator:
+def _until_it_fails(graph: Graph, operands: list[np.ndarray]) -> Iterator[Step]:
     try:
         yield from executed(graph, operands)
     except Exception:  # the modes that run the graph have that as a finding

@@ -68,6 +68,11 @@ def of_part(layer: str, part: str) -> Callable[[str, Plant, Trials], Fault]:
     return lambda what, plant, trials: Fault(f"{layer}: {what}", layer, plant, Expected(part=part), trials)
 
 
+def of_lowering(what: str, op: str, plant: Plant, trials: Trials, layer: str = "lowerings") -> Fault:
+    """A fault of what the op becomes under XLA."""
+    return Fault(f"lowering of {op}: {what}", layer, plant, Expected(op, "lowering"), trials)
+
+
 def of_pass(what: str, name: str, plant: Plant, trials: Trials) -> Fault:
     """A fault of the pass `name`."""
     return Fault(f"pass '{name}': {what}", "passes", plant, Expected(pass_name=name), trials)

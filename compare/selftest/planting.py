@@ -16,7 +16,6 @@ from graphc.ops.interpret import F
 from graphc.scoped import attribute
 
 Plant = Callable[[], AbstractContextManager[None]]
-_ABSENT = object()
 
 
 def wrapped(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Plant:
@@ -56,17 +55,16 @@ def together(*plants: Plant) -> Plant:
 @contextmanager
 def entry(table: MutableMapping[Any, Any], key: Any, value: Any) -> Iterator[None]:
     """`table[key]` is `value`."""
-    before = table.get(key, _ABSENT)
-    order = list(table)
+    before = dict(table)
     table[key] = value
     try:
         yield
     finally:
-        if before is _ABSENT:
-            del table[key]
+        if key in before:
+            table[key] = before[key]
         else:
-            table[key] = before
-        assert list(table) == order
+            del table[key]
+        assert list(table) == list(before)
 
 
 @contextmanager

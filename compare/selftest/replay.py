@@ -89,13 +89,9 @@ def _differs(session: Session, how: Compile, seed: int) -> bool:
 
 def _compared(session: Session, how: Compile, seed: int) -> Iterator[Finding]:
     def eagerly() -> list[Step]:
-        return _steps(session, _as_it_is, seed)
+        return _steps(session, lambda fn: fn, seed)
 
     return _differences(_steps(session, how, seed), eagerly(), functools.cache(functools.partial(runs, eagerly)))
-
-
-def _as_it_is(fn: Callable[..., Any]) -> Callable[..., Any]:
-    return fn
 
 
 def _anew(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,16 +104,14 @@ def _anew(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _steps(session: Session, how: Compile, seed: int) -> list[Step]:
-    state = default_generator.get_state()
-    default_generator.manual_seed(seed)
     steps: list[Step] = []
-    try:
-        for value in session(how):
-            steps.append(_step(value))
-    except Exception as error:  # which is compared, too
-        steps.append(Step(None, {}, {}, f"{type(error).__name__}: {' '.join(str(error).split())}"))
-    finally:
-        default_generator.set_state(state)
+    with default_generator.forked():
+        default_generator.manual_seed(seed)
+        try:
+            for value in session(how):
+                steps.append(_step(value))
+        except Exception as error:  # which is compared, too
+            steps.append(Step(None, {}, {}, f"{type(error).__name__}: {' '.join(str(error).split())}"))
     return steps
 
 

@@ -14,37 +14,31 @@ from compare.selftest.fault import Trial, Trials
 from compare.selftest.replay import Session, replay
 from eager.core.tensor import Tensor
 from eager.engine.language import E
-from graphc.ops import OPS
+from graphc.ops import OPS, Op
 from graphc.ops.dtypes import FLOAT32, FLOAT64
+from graphc.ops.samples import Sample
 
 
 def samples(name: str) -> Trials:
     """`check` of op `name` on the samples that it declares, in float32 and float64."""
 
-    def trials() -> Iterator[Trial]:
-        op = OPS[name]
-        for dtype, sample in itertools.product((FLOAT32, FLOAT64), list(samples_of(op))):
-            yield Trial(f"sample {sample!r} in {dtype}", check_sample(op, sample, dtype=dtype))
-
-    return trials
+    return _checked(OPS[name], samples_of, FLOAT32, FLOAT64)
 
 
 def extremes(name: str) -> Trials:
     """`check` of op `name` at special places of its samples."""
-
-    def trials() -> Iterator[Trial]:
-        for sample in extremes_of(OPS[name]):
-            yield Trial(f"sample {sample!r}", check_sample(OPS[name], sample))
-
-    return trials
+    return _checked(OPS[name], extremes_of)
 
 
 def lengths(name: str) -> Trials:
     """`check` of op `name` on long operands."""
+    return _checked(OPS[name], long_of)
 
+
+def _checked(op: Op, samples: Callable[[Op], Iterator[Sample]], *dtypes: np.dtype) -> Trials:
     def trials() -> Iterator[Trial]:
-        for sample in long_of(OPS[name]):
-            yield Trial(f"sample {sample!r}", check_sample(OPS[name], sample))
+        for dtype, sample in itertools.product(dtypes or (FLOAT32,), samples(op)):
+            yield Trial(f"sample {sample!r} in {dtype}", check_sample(op, sample, dtype=dtype))
 
     return trials
 
@@ -96,6 +90,11 @@ def _given(value: Any, grad: bool) -> Any:
     if not isinstance(value, np.ndarray):
         return value
     return Tensor._wrap(value.copy()).requires_grad_(grad and value.dtype.kind in "fc")
+
+
+def tensor(*shape: int, seed: int = 5) -> Any:
+    """A new tensor of `numbers`."""
+    return Tensor._wrap(numbers(*shape, seed=seed))
 
 
 def numbers(*shape: int, low: float = 0.5, high: float = 1.5, dtype: Any = FLOAT32, seed: int = 5) -> np.ndarray:

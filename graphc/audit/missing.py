@@ -59,13 +59,11 @@ def ranked(values: Values, costs: Costs, missed: Sequence[Equation], known: Mapp
         found.setdefault(text, []).append(equation)
         if text not in roots or root.left.size < roots[text].left.size:
             roots[text] = root
-    made = [Class(root, text, *_costs(costs, root), tuple(found[text])) for text, root in roots.items()]
+    made: list[Class] = []
+    for text, root in roots.items():
+        possible, missed_at = sorted((costs.optimized(root.left), costs.optimized(root.right)))
+        made.append(Class(root, text, missed_at, possible, tuple(found[text])))
     return sorted(made, key=lambda c: (-len(c.cases), c.equation.left.size, c.text))
-
-
-def _costs(costs: Costs, equation: Equation) -> tuple[float, float]:
-    both = costs.optimized(equation.left), costs.optimized(equation.right)
-    return max(both), min(both)
 
 
 def _root(costs: Costs, equation: Equation, known: Mapping[Term, Equation]) -> Equation:

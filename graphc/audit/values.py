@@ -92,7 +92,8 @@ class Values:
 
     def scale(self, term: Term, kind: int) -> np.ndarray:
         """The largest finite size of anything that `term` is made of: what its rounding errors are parts of."""
-        sizes = [np.abs(np.where(np.isfinite(v), v, 0.0)) for v in self._parts(term, kind)]
+        values = [np.asarray(self.of(t, kind), FLOAT64) for t in term.subterms()]
+        sizes = [np.abs(np.where(np.isfinite(v), v, 0.0)) for v in values]
         if not term.pointwise:
             return np.asarray(max(float(size.max(initial=0.0)) for size in sizes))
         return np.maximum.reduce(np.broadcast_arrays(*sizes))
@@ -107,6 +108,3 @@ class Values:
                 plain = np.logical_and.reduce(np.broadcast_arrays(*[np.isfinite(x) & (x != 0) for x in given]))
                 found = found | (plain & (np.isinf(value) | ((value == 0) & (len(given) == 1))))
         return found
-
-    def _parts(self, term: Term, kind: int) -> list[np.ndarray]:
-        return [np.asarray(self.of(t, kind), FLOAT64) for t in term.subterms()]

@@ -16,6 +16,7 @@ from graphc.display import Section, Table
 from graphc.display.as_text import text
 from graphc.display.terminal import colors, columns
 from graphc.errors import GraphcError
+from graphc.ops.threads import cores, pool
 
 PACKAGES = ("numpy", "scipy", "networkx", "jax", "jaxlib", "ml_dtypes", "torch")
 SETTINGS = ("GRAPHC_", "JAX_", "XLA_", "OMP_", "OPENBLAS_", "MKL_", "NPY_")
@@ -56,8 +57,7 @@ def findings() -> dict[str, dict[str, Any]]:
         },
         "machine": {
             "system": f"{platform.system()} {platform.machine()}",
-            "cores": f"{len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} of "
-            f"{os.cpu_count()}",
+            "cores": f"{cores()} of {os.cpu_count()}",
             "devices": _devices(),
             "BLAS": _blas(),
         },
@@ -86,8 +86,6 @@ def _devices() -> str:
 
 def _blas() -> str:
     import numpy as np
-
-    from graphc.ops.threads import pool
 
     configuration: Any = np.show_config(mode="dicts")
     library = configuration["Build Dependencies"]["blas"]

@@ -7,42 +7,24 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 
+import graphc
 from graphc.commands.exit_codes import FINE, REFUSED
 from graphc.commands.output import one_line, write
 from graphc.errors import GraphcError
 from graphc.ir.graph import Graph
 from graphc.targets import add_target, running, target_of
 
-
-def _tensorboard(graph: Graph) -> bytes:
-    from graphc.lowering.export import to_graphdef
-
-    return to_graphdef(graph).SerializeToString()
-
-
-def _jax(graph: Graph) -> str:
-    from graphc.lowering.standalone import codegen
-
-    return codegen(graph)
-
-
-def _stablehlo(graph: Graph) -> str:
-    from graphc.lowering.export import stablehlo
-
-    return stablehlo(graph)
-
-
-def _artifact(graph: Graph) -> bytes:
-    from graphc.lowering.export import export
-
-    return bytes(export(graph))
-
-
 # format -> what makes it
 FORMATS: dict[str, Callable[[Graph], str | bytes]] = {
-    "text": str, "svg": Graph.to_svg, "html": Graph.to_html, "dot": Graph.to_dot, "tensorboard": _tensorboard,
-    "jax": _jax, "stablehlo": _stablehlo, "artifact": _artifact,
-}  # fmt: skip
+    "text": str,
+    "svg": Graph.to_svg,
+    "html": Graph.to_html,
+    "dot": Graph.to_dot,
+    "tensorboard": lambda graph: graphc.to_graphdef(graph).SerializeToString(),
+    "jax": lambda graph: graphc.codegen(graph),
+    "stablehlo": lambda graph: graphc.stablehlo(graph),
+    "artifact": lambda graph: bytes(graphc.export(graph)),
+}
 
 
 def add_graph(parser: ArgumentParser) -> None:
@@ -61,11 +43,9 @@ def graph_of(given: Namespace) -> Graph:
     file = graph_file(given)
     if file is not None:
         return file
-    from graphc.capture import trace
-
     function, arguments = target_of(given)
     with running(given.target):
-        return trace(function, *arguments)
+        return graphc.trace(function, *arguments)
 
 
 def show(given: Namespace) -> int:

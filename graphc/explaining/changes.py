@@ -47,12 +47,8 @@ def cost_of(ids: Iterable[int], nodes: Mapping[int, Node]) -> Cost:
     """What these nodes cost, each by itself; views and numbers cost nothing."""
     own = [nodes[id] for id in ids]
     dear = [n for n in own if n.inputs and not n.op.view and not n.op.several and not n.op.structured]
-    moved = sum(_bytes(n) + sum(_bytes(nodes[i]) for i in n.inputs) for n in dear)
+    moved = sum(aval.nbytes for n in dear for one in (n, *(nodes[i] for i in n.inputs)) for aval in one.results)
     return Cost(sum(operations(n, nodes) for n in dear), moved, sum(node_cost(n, nodes) for n in dear))
-
-
-def _bytes(node: Node) -> float:
-    return sum(r.size * r.dtype.itemsize for r in node.results)
 
 
 def changes(before: Graph, after: Graph) -> list[Change]:

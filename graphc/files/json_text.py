@@ -43,8 +43,7 @@ def parsed(text: bytes | str, limits: Limits, refuse: Refuse) -> Any:
     Not accepted are names that occur twice in an object, NaN and Infinity, other encodings than UTF-8, and whatever is
     beyond `limits`. Memory and time are in proportion to the text.
     """
-    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    _check_limits(data, limits, refuse)
+    data = check(text, limits, refuse)
     try:
         # read as text, since the parser guesses at the encoding of bytes
         whole = text if isinstance(text, str) else text.decode()
@@ -59,12 +58,9 @@ def parsed(text: bytes | str, limits: Limits, refuse: Refuse) -> Any:
         raise refuse(TOO_DEEP.format(found=limits.depth, most="fewer"), "") from None
 
 
-def check(text: str, limits: Limits, refuse: Refuse) -> None:
-    """Raise what `refuse` makes if `parsed` would find `text` beyond `limits`."""
-    _check_limits(text.encode("utf-8", "surrogatepass"), limits, refuse)
-
-
-def _check_limits(data: bytes, limits: Limits, refuse: Refuse) -> None:
+def check(text: bytes | str, limits: Limits, refuse: Refuse) -> bytes:
+    """The bytes of a text. Raises what `refuse` makes if `parsed` would find it beyond `limits`."""
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(data) > limits.size:
         raise refuse(TOO_LARGE.format(found=len(data), most=limits.size), "")
     bare = _STRING.sub(b'"', data)
@@ -76,6 +72,7 @@ def _check_limits(data: bytes, limits: Limits, refuse: Refuse) -> None:
     steps = np.where((brackets == ord("[")) | (brackets == ord("{")), 1, -1)
     if (depth := int(np.cumsum(steps).max(initial=0))) > limits.depth:
         raise refuse(TOO_DEEP.format(found=depth, most=limits.depth), "")
+    return data
 
 
 def _line(data: bytes, at: int) -> str:

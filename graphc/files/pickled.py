@@ -151,15 +151,14 @@ class Unpickler:
         if self._bytes < 0:
             raise ValueError(TOO_MUCH)
 
-    def _pop(self) -> Any:
-        if not self._stack:
-            raise ValueError(UNDERFLOW)
-        return self._stack.pop()
-
     def _top(self) -> Any:
         if not self._stack:
             raise ValueError(UNDERFLOW)
         return self._stack[-1]
+
+    def _pop(self) -> Any:
+        self._top()
+        return self._stack.pop()
 
     def _pop_mark(self) -> list[Any]:
         if not self._marks:
@@ -179,7 +178,7 @@ class Unpickler:
         self._stack = []
 
     def _tuple(self) -> None:
-        items = self._pop_mark()
+        items = self._pop_mark()  # which is another stack's
         self._stack.append(tuple(items))
 
     def _tuple_of(self, count: int) -> None:
@@ -251,10 +250,6 @@ class Unpickler:
     def _memoize(self) -> None:
         self._memo[len(self._memo)] = self._top()
 
-    def _global(self) -> None:
-        module, name = self._line(), self._line()
-        self._stack.append(self._meaning.named(module, name))
-
     def _stack_global(self) -> None:
         name, module = self._pop(), self._pop()
         if type(name) is not str or type(module) is not str or max(len(name), len(module)) > _NAME:
@@ -264,9 +259,6 @@ class Unpickler:
     def _protocol(self) -> None:
         if (version := self._take(1)[0]) not in PROTOCOLS:
             raise ValueError(f"pickle protocol {version}, known are 2 to 5")
-
-    def _counted(self, form: str, made: Callable[[bytes], Any]) -> None:
-        self._stack.append(made(self._take(self._number(form))))
 
 
 def _text(data: bytes) -> str:
@@ -297,8 +289,8 @@ def _numbered(form: str) -> _Action:
     return lambda reader: reader._stack.append(reader._number(form))
 
 
-def _bytes_of(form: str, made: Callable[[bytes], Any]) -> _Action:
-    return lambda reader: reader._counted(form, made)
+def _counted(form: str, made: Callable[[bytes], Any]) -> _Action:
+    return lambda reader: reader._stack.append(made(reader._take(reader._number(form))))
 
 
 _NAMED: dict[bytes, _Action] = {
@@ -325,7 +317,7 @@ _NAMED: dict[bytes, _Action] = {
     b"q": lambda r: r._put("B"),
     b"r": lambda r: r._put("<I"),
     b"\x94": Unpickler._memoize,
-    b"c": Unpickler._global,
+    b"c": lambda r: r._stack.append(r._meaning.named(r._line(), r._line())),
     b"\x93": Unpickler._stack_global,
     b"\x80": Unpickler._protocol,
     b"\x95": lambda r: r._take(8),  # a frame says how much is to be read ahead
@@ -338,7 +330,7 @@ _ACTIONS: dict[int, _Action] = {
     for code, action in (
         *((code, _pushing(value)) for code, value in _CONSTANTS.items()),
         *((code, _numbered(form)) for code, form in _NUMBERS.items()),
-        *((code, _bytes_of(*parts)) for code, parts in _COUNTED.items()),
+        *((code, _counted(*parts)) for code, parts in _COUNTED.items()),
         *_NAMED.items(),
     )
 }

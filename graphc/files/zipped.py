@@ -46,10 +46,7 @@ def members(file: IO[bytes], refuse: Refuse) -> dict[str, Member]:
     Raises what `refuse` makes of (problem, place) unless each has a name of its own that stays inside the archive, is
     stored or deflated, and lies in the file where no other does.
     """
-
-    def damaged(what: str, place: str) -> Exception:
-        return refuse(DAMAGED.format(what=what), place)
-
+    damaged = _damaged(refuse)
     try:
         with zipfile.ZipFile(file) as archive:
             listed, end = archive.infolist(), archive.start_dir
@@ -86,6 +83,10 @@ def members(file: IO[bytes], refuse: Refuse) -> dict[str, Member]:
     return found
 
 
+def _damaged(refuse: Refuse) -> Refuse:
+    return lambda what, place: refuse(DAMAGED.format(what=what), place)
+
+
 def _start(file: IO[bytes], entry: zipfile.ZipInfo, place: str, damaged: Refuse) -> int:
     """Where the bytes of a member start: its header there says so, and must be about the same member."""
     file.seek(entry.header_offset)
@@ -99,10 +100,7 @@ def _start(file: IO[bytes], entry: zipfile.ZipInfo, place: str, damaged: Refuse)
 
 def content(file: IO[bytes], member: Member, name: str, refuse: Refuse) -> bytearray:
     """The bytes of a member, in memory that may be written."""
-
-    def damaged(what: str, place: str) -> Exception:
-        return refuse(DAMAGED.format(what=what), place)
-
+    damaged = _damaged(refuse)
     file.seek(member.start)
     found = exactly(file, member.size if member.packed is None else member.packed, damaged, printable(name))
     if member.packed is not None:

@@ -20,7 +20,7 @@ class Copy(NamedTuple):
 
 def size_of(avals: Sequence[Aval]) -> int:
     """The bytes of arrays."""
-    return sum([aval.size * aval.dtype.itemsize for aval in avals])
+    return sum([aval.nbytes for aval in avals])
 
 
 def copies_of(node: Node, nodes: Mapping[int, Node]) -> list[Copy]:

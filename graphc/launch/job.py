@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import IO, Any, NamedTuple, final
 
 from eager.processes.errors import DistBackendError
@@ -239,21 +238,17 @@ def run(job: Job) -> int:
 
 
 def _attempts(job: Job) -> int:
-    count = 0
-    while True:
-        failure = _once(lambda count=count: _Attempt(job, count), count)
+    status = 0
+    for count in range(job.restarts + 1):
+        if count:
+            print(AGAIN.format(count=count, most=job.restarts), file=sys.stderr, flush=True)
+        attempt = _Attempt(job, count)
+        try:
+            failure = attempt.wait()
+        finally:
+            attempt.end()
         if failure is None:
             return 0
         print(failure.text(), file=sys.stderr, flush=True)
-        if count == job.restarts:
-            return failure.status
-        count += 1
-        print(AGAIN.format(count=count, most=job.restarts), file=sys.stderr, flush=True)
-
-
-def _once(start: Callable[[], _Attempt], count: int) -> Failure | None:
-    attempt = start()
-    try:
-        return attempt.wait()
-    finally:
-        attempt.end()
+        status = failure.status
+    return status

@@ -26,6 +26,10 @@ class Aval(NamedTuple):
     def size(self) -> int:
         return size_of(self.shape)
 
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
     def __str__(self) -> str:
         extents = f"[{','.join(map(shown, self.shape))}]" if self.shape else ""
         return SHORT_NAMES[self.dtype] + extents

@@ -48,8 +48,11 @@ def pool(package: str) -> Pool | None:
 
 def number_of_threads() -> int:
     """How many threads a matrix product may use: what was set, or else one for each processor of this process."""
-    if _count is not None:
-        return _count
+    return cores() if _count is None else _count
+
+
+def cores() -> int:
+    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -84,7 +84,8 @@ class TorchReport(Displayed):
             words = [("eager", _shown(line.first)), ("PyTorch", _shown(line.second))]
             blocks.append(Section(f"line {line.number}", [Table(words)]))
         blocks += [Remark(f"{value.name}: {value.how}") for value in self.values[:SHOWN]]
-        blocks += [Remark(f"{name}: {_last(run.errors)}") for name, run in self.runs.items() if run.status]
+        ends = {name: run.errors.strip().rpartition("\n")[2] for name, run in self.runs.items() if run.status}
+        blocks += [Remark(f"{name}: {line}") for name, line in ends.items()]
         yield Section(verdict, blocks)
 
 
@@ -94,10 +95,6 @@ def _count(differences: Sequence[object]) -> str:
 
 def _shown(line: str | None) -> str:
     return "(has ended)" if line is None else line
-
-
-def _last(errors: str) -> str:
-    return errors.strip().rpartition("\n")[2]
 
 
 def compare_with_torch(

@@ -12,6 +12,5 @@ from graphc.sharding.sharding import P, Sharding, sharding_of
 
 __all__ = [
     "A100", "H100", "V100", "Cluster", "Collective", "Layout", "Mesh", "P", "Propagated", "Sharding", "annotated",
-    "compiled", "layout_of", "mesh_of", "propagate",
-    "propagated",     "sharding_of", "total",
+    "compiled", "layout_of", "mesh_of", "propagate", "propagated", "sharding_of", "total",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, final
 
-from graphc.ir import Graph, Node
+from graphc.ir import Node
 from graphc.normal.affine import Index, Unsolved
 from graphc.normal.form import Algebra, Form, atom
 from graphc.ops import Op
@@ -201,8 +201,3 @@ def _of_parts(parts: Parts, operands: list[Any], results: list[Any], params: Map
             if left[k][e] is None and n > 1 and (k, e) not in moved:
                 left[k][e] = f"whole {k} {e}"  # what the result has no dim for is reduced
     return _checked(tuple(map(tuple, left)), tuple(tuple(right) for _ in results), operands, results, "other")
-
-
-def all_of(graph: Graph) -> dict[int, Correspondence]:
-    """That of each operation of a graph."""
-    return {node.id: correspondence(node, graph.nodes) for node in graph.operations()}

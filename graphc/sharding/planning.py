@@ -89,15 +89,14 @@ def plan(
     found: list[Candidate] = []
     for model in [n for n in range(1, cluster.devices + 1) if cluster.devices % n == 0]:
         mesh = Mesh((cluster.devices // model, model), ("data", "model"))
-        if model > 1 and not tensor_parallel:
-            continue
         proposal = Proposal({}, ())
-        if model > 1 and tensor_parallel == "auto":
-            proposal = proposed(graph, batch, partial(_predicted, graph, cluster, mesh, batch))
+        if model > 1:
+            if tensor_parallel == "auto":
+                proposal = proposed(graph, batch, partial(_predicted, graph, cluster, mesh, batch))
+            else:
+                proposal = Proposal(tensor_parallel or {}, ())
             if not proposal.rules:
                 continue
-        elif model > 1 and tensor_parallel and tensor_parallel != "auto":
-            proposal = Proposal(tensor_parallel, ())
         for split in (False, True):
             laid = _laid(graph, mesh, batch, proposal.rules, split)
             if laid is None or (split and mesh.shape[0] == 1):
@@ -127,27 +126,23 @@ def _laid(
     for id, name in zip(graph.inputs, graph.input_names, strict=True):
         shape = graph.nodes[id].shape
         if name in batch:
-            sharding = Sharding((("data",), *((),) * (len(shape) - 1)))
-            held[id] = Held.alike(sharding)
             if shape[0] % mesh.shape[0]:
                 return None
+            held[id] = Held.alike(Sharding((("data",), *((),) * (len(shape) - 1))))
             continue
         said = next((s for p, s in tensor_parallel.items() if fnmatchcase(name, p)), None)
         used = sharding_of(said, len(shape), mesh)
         if any(n % mesh.count(axes) for n, axes in zip(shape, used.dims, strict=True)):
             return None
-        count = mesh.shape[0]
-        dim = next((d for d, n in enumerate(shape) if n % (count * mesh.count(used.dims[d])) == 0), None)
+        dim = next((d for d, n in enumerate(shape) if n % (mesh.shape[0] * mesh.count(used.dims[d])) == 0), None)
         if not split or dim is None:
             held[id] = Held.alike(used)
         else:
             dims = tuple((*axes, "data") if d == dim else axes for d, axes in enumerate(used.dims))
             held[id] = Held(Sharding(dims), used, Sharding(dims))
     gathered, _ = gathering(graph, held)
-    names = {name: held[id].held for id, name in zip(graph.inputs, graph.input_names, strict=True)}
     # a gradient, or a new parameter, lies as the parameter does, where one of its shape is returned in its order
-    outputs = _outputs(gathered, held)
-    return gathered, Layout(mesh, tuple(names[n] for n in graph.input_names), outputs)
+    return gathered, Layout(mesh, tuple(held[id].held for id in graph.inputs), _outputs(gathered, held))
 
 
 def _outputs(graph: Graph, held: Mapping[int, Held]) -> tuple[Sharding | None, ...]:

@@ -70,7 +70,7 @@ def propagate(
     """
     spreading = _Spreading(without_composites(graph), mesh, dict(inputs), dict(outputs or {}))
     spreading.run()
-    return _Collecting(spreading, dict(outputs or {})).found()
+    return _Collecting(spreading).found()
 
 
 def propagated(graph: Graph, layout: Layout) -> Propagated:
@@ -87,11 +87,9 @@ def annotated(graph: Graph, layout: Layout) -> Graph:
     return new
 
 
-class _Value(NamedTuple):
-    """Whose sharding: of a node, or of one of its results."""
-
-    key: Any
-    aval: Aval
+def keys_of(node: Node) -> list[Any]:
+    """What the shardings of a node's results are known by."""
+    return [(node.id, k) for k in range(len(node.results))] if node.op.several else [node.id]
 
 
 @final
@@ -103,16 +101,18 @@ class _Spreading:
         self.dims: dict[Any, list[Axes]] = {}
         self.fixed: dict[Any, frozenset[int]] = {}  # dims that stay as they are
         self.known: dict[int, Correspondence] = {}
-        self.inner: dict[int, tuple[_Spreading, Any]] = {}
+        self.inner: dict[int, _Spreading] = {}
         self.rotations = rotations(graph)
         users = graph.users()
         turned = {i for id in self.rotations for i in graph.nodes[id].inputs}
         self.passed = {i for i in turned if all(user in self.rotations for user in users[i])}  # never made by itself
         for node in graph.nodes.values():
-            for value in self.values(node):
-                self.dims[value.key] = [()] * len(value.aval.shape)
-            if node.op is not INPUT and not node.op.several and node.op is not _ITEM:
+            for key, aval in zip(keys_of(node), node.results, strict=True):
+                self.dims[key] = [()] * len(aval.shape)
+            if node.op not in (INPUT, _ITEM, _SCAN):
                 self.known[node.id] = correspondence(node, graph.nodes)
+            if node.op is _SCAN:
+                self.inner[node.id] = _Spreading(node.params["body"], mesh, {}, {})
             if node.op is TO_LOCAL:
                 self._fix(node.id, [()] * len(node.shape))
             elif node.op is FROM_LOCAL:
@@ -137,12 +137,6 @@ class _Spreading:
         self.dims[id] = [axes or () for axes in dims]
         self.fixed[id] = frozenset(d for d, axes in enumerate(dims) if axes is not None)
 
-    @staticmethod
-    def values(node: Node) -> list[_Value]:
-        if node.op.several:
-            return [_Value((node.id, k), aval) for k, aval in enumerate(node.results)]
-        return [_Value(node.id, node.aval)]
-
     def run(self) -> None:
         """Spread until nothing changes: through what computes element by element, then one step through all."""
         nodes = list(self.graph.nodes.values())
@@ -162,20 +156,16 @@ class _Spreading:
         return changed
 
     def _step(self, node: Node, *, forwards: bool) -> bool:
-        if node.op is INPUT:
-            return False
-        if node.id in self.passed:
+        if node.op is INPUT or node.id in self.passed:
             return False
         if (rotation := self.rotations.get(node.id)) is not None:
-            return self._alike([rotation.source, node.id])
+            return self._alike(rotation.source, node.id)
         if node.op is _ITEM:
-            return self._alike([(node.inputs[0], node.params["index"]), node.id])
+            return self._alike((node.inputs[0], node.params["index"]), node.id)
         if node.op is _SCAN:
             return self._scan(node)
-        if node.op.several and node.id not in self.known:
-            self.known[node.id] = correspondence(node, self.graph.nodes)
         c = self.known[node.id]
-        results = [v.key for v in self.values(node)]
+        results = keys_of(node)
         sources, targets = (node.inputs, results) if forwards else (results, node.inputs)
         given, wanted = (c.operands, c.results) if forwards else (c.results, c.operands)
         found: dict[Label, Axes] = {}
@@ -191,19 +181,19 @@ class _Spreading:
                 changed |= self._extend(key, [found.get(w, ()) for w in labels], [c.sizes.get(w, 0) for w in labels])
         return changed
 
-    def _alike(self, keys: list[Any]) -> bool:
+    def _alike(self, one: Any, other: Any) -> bool:
         """Values that are one."""
-        changed = False
-        for a, b in ((keys[0], keys[1]), (keys[1], keys[0])):
-            sizes = [0] * len(self.dims[b])
-            changed |= self._extend(b, self.dims[a], sizes)
-        return changed
+        changed = self._extend(other, self.dims[one])
+        return self._extend(one, self.dims[other]) or changed
 
-    def _extend(self, key: Any, wanted: Sequence[Axes], sizes: Sequence[int]) -> bool:
-        """Split the dims of a value further as `wanted`, as far as they can be, and no axis is used twice."""
+    def _extend(self, key: Any, wanted: Sequence[Axes], sizes: Sequence[int] | None = None) -> bool:
+        """Split the dims of a value further as `wanted`, as far as they can be, and no axis is used twice.
+
+        sizes  that have to be divided
+        """
         fixed = self.fixed.get(key, ())
         dims, changed = self.dims[key], False
-        for d, (axes, size) in enumerate(zip(wanted, sizes, strict=True)):
+        for d, (axes, size) in enumerate(zip(wanted, sizes or [0] * len(wanted), strict=True)):
             if d in fixed or len(axes) <= len(dims[d]) or axes[: len(dims[d])] != dims[d]:
                 continue
             used = {a for e, other in enumerate(dims) for a in other if e != d}
@@ -215,44 +205,32 @@ class _Spreading:
     def _scan(self, node: Node) -> bool:
         """Spread through the body: operands and its inputs, carries in and out, its results and the loop's."""
         body, consts, carries = node.params["body"], node.params["consts"], node.params["carries"]
-        if not isinstance(body, Graph):
-            return False
-        if node.id not in self.inner:
-            self.inner[node.id] = _Spreading(body, self.mesh, {}, {}), None
-        inside = self.inner[node.id][0]
-        start = consts + carries
-        changed = False
+        inside, changed = self.inner[node.id], False
         for _ in range(2):
             for k, (outer, inner) in enumerate(zip(node.inputs, body.inputs, strict=True)):
                 if outer in self.dims:
-                    changed |= self._tie(outer, inside, inner, k >= start)
-            for k, (inner, _) in enumerate(zip(body.outputs, node.results, strict=True)):
+                    changed |= self._tie(outer, inside, inner, k >= consts + carries)
+            for k, inner in enumerate(body.outputs):
                 changed |= self._tie((node.id, k), inside, inner, k >= carries)
                 if k < carries:
-                    changed |= inside._alike([body.inputs[consts + k], inner])
+                    changed |= inside._alike(body.inputs[consts + k], inner)
             inside.run()
         return changed
 
     def _tie(self, outer: Any, inside: _Spreading, inner: int, rows: bool) -> bool:
         """A value and what the body sees of it: of `rows`, one row."""
         own = self.dims[outer]
-        seen = own[1:] if rows else own
-        sizes = [0] * len(seen)
-        changed = inside._extend(inner, seen, sizes)
+        changed = inside._extend(inner, own[1:] if rows else own)
         back = inside.dims[inner]
-        return self._extend(outer, [own[0], *back] if rows else back, [0] * len(own)) or changed
-
-    def sharding(self, key: Any) -> Sharding:
-        return Sharding(tuple(self.dims[key]))
+        return self._extend(outer, [own[0], *back] if rows else back) or changed
 
 
 @final
 class _Collecting:
     """Which collectives the shardings ask for."""
 
-    def __init__(self, spread: _Spreading, outputs: Mapping[int, Sharding]):
+    def __init__(self, spread: _Spreading):
         self._spread, self._mesh = spread, spread.mesh
-        self._outputs = outputs
         self._moved: set[Any] = set()
         self._list: list[Collective] = []
         self._computed: dict[int, dict[Label, Axes]] = {}
@@ -263,10 +241,8 @@ class _Collecting:
             if all(i in self._constant for i in node.inputs) and not node.op.impure:
                 self._constant.add(node.id)
             self._visit(node)
-        spread = self._spread
-        return Propagated(
-            spread.graph, self._mesh, {k: spread.sharding(k) for k in spread.dims}, self._list, self._computed
-        )
+        shardings = {key: Sharding(tuple(dims)) for key, dims in self._spread.dims.items()}
+        return Propagated(self._spread.graph, self._mesh, shardings, self._list, self._computed)
 
     def _visit(self, node: Node) -> None:
         spread = self._spread
@@ -283,13 +259,10 @@ class _Collecting:
                 self._list.append(Collective(kind, size, 1, axes, node.id, "processes have terms of it"))
             return
         if node.id in spread.inner:
-            inside = _Collecting(spread.inner[node.id][0], {})
-            for c in inside.found().collectives:
+            for c in _Collecting(spread.inner[node.id]).found().collectives:
                 self._list.append(c._replace(times=c.times * node.params["length"], node=node.id))
             return
-        if (c := spread.known.get(node.id)) is None:
-            return
-        results = [v.key for v in spread.values(node)]
+        c, results = spread.known[node.id], keys_of(node)
         chosen = self._computed[node.id] = self._chosen(node, c, results)
         for i, labels in zip(node.inputs, c.operands, strict=False):
             if i in spread.dims:
@@ -301,7 +274,8 @@ class _Collecting:
             if summed:
                 what = "it picks from parts" if MASKED in c.reduced.values() else "devices have terms of it"
                 self._list.append(Collective("all-reduce", self._bytes(aval, made), 1, summed, node.id, what))
-            self._move_made(aval, made, held, node)
+            if node.id not in self._constant:
+                self._moved_from(aval, made, held, node, "it is held otherwise than it is computed")
 
     def _chosen(self, node: Node, c: Correspondence, results: list[Any]) -> dict[Label, Axes]:
         """How each label is split while the node is computed: one that is summed over as all operands have it; then as
@@ -350,10 +324,6 @@ class _Collecting:
             return
         self._moved.add((id, tuple(wanted)))
         self._moved_from(self._spread.graph.nodes[id].aval, held, wanted, node, why)
-
-    def _move_made(self, aval: Aval, made: Sequence[Axes], held: Sequence[Axes], node: Node) -> None:
-        if node.id not in self._constant:
-            self._moved_from(aval, made, held, node, "it is held otherwise than it is computed")
 
     def _moved_from(self, aval: Aval, held: Sequence[Axes], wanted: Sequence[Axes], node: Node, why: str) -> None:
         there = {a: d for d, axes in enumerate(wanted) for a in axes}

@@ -34,8 +34,10 @@ def proposed(
     graph: Graph, batch: Collection[str], predict: Callable[[Mapping[str, Any]], Simulation | None]
 ) -> Proposal:
     """The rules that `predict`, which may refuse some by None, says a step is fastest with."""
-    groups = _groups(graph, batch)
-    every = {_pattern(name, _tails(graph)) for name in graph.input_names}
+    # how many inputs have each name, but for its first step: a parameter, and what an optimizer keeps for it
+    tails = Counter(name.partition(".")[2] for name in graph.input_names)
+    groups = _groups(graph, batch, tails)
+    every = {_pattern(name, tails) for name in graph.input_names}
     known: dict[tuple[str, ...], float] = {}
 
     def rules(kinds: Mapping[str, str]) -> dict[str, Any]:
@@ -71,12 +73,11 @@ def proposed(
     return Proposal(rules(best), tuple(why))
 
 
-def _groups(graph: Graph, batch: Collection[str]) -> list[str]:
+def _groups(graph: Graph, batch: Collection[str], tails: Mapping[str, int]) -> list[str]:
     """Patterns of the names of matrices that are multiplied, in the order of the program."""
     nodes, made = graph.nodes, dict[int, int]()  # views of inputs: which
     names = dict(zip(graph.inputs, graph.input_names, strict=True))
     found: dict[str, None] = {}
-    tails = _tails(graph)
     for id, node in nodes.items():
         sources = [made.get(i, i) for i in node.inputs]
         if node.op.view and len(sources) == 1:
@@ -86,11 +87,6 @@ def _groups(graph: Graph, batch: Collection[str]) -> list[str]:
                 if nodes[i].op is INPUT and names[i] not in batch and len(nodes[i].shape) == 2:
                     found[_pattern(names[i], tails)] = None
     return list(found)
-
-
-def _tails(graph: Graph) -> Mapping[str, int]:
-    """How many inputs have each name, but for its first step: a parameter, and what an optimizer keeps for it."""
-    return Counter(name.partition(".")[2] for name in graph.input_names)
 
 
 def _pattern(name: str, tails: Mapping[str, int]) -> str:

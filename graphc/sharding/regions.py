@@ -47,13 +47,10 @@ def owned(graph: Graph, names: Axes, given: Mapping[int, Axes]) -> dict[int, Axe
             known = [axes for i in node.inputs if (axes := found[i]) is not None]
             # of a number beside a tensor on the mesh, which all processes have alike, the tensor decides
             found[id] = tuple(a for a in names if all(a in axes for axes in known)) if known else None
-    uses = {id: list[int]() for id in graph.nodes}
-    for id, node in graph.nodes.items():
-        for i in node.inputs:
-            uses[i].append(id)
+    users = graph.users()
     for id in reversed([*graph.nodes]):
         if found[id] is None:
-            wanted = {axis for use in uses[id] for axis in _at_work(graph.nodes[use], names, found) or ()}
+            wanted = {axis for user in users[id] for axis in _at_work(graph.nodes[user], names, found) or ()}
             found[id] = tuple(axis for axis in names if axis in wanted)
     return {id: axes or () for id, axes in found.items()}
 

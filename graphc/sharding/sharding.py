@@ -99,11 +99,9 @@ def sharding_of(given: Any, ndim: int, mesh: Mesh) -> Sharding:
         found = given
     elif isinstance(given, Placement) or (given and not isinstance(given, P) and _are_placements(given)):
         found = _of_placements(checked(given, len(mesh.names)), ndim, mesh)
-    elif isinstance(given, tuple):  # jax.sharding.PartitionSpec is one, or can be read like one
-        found = _of_spec(tuple(given), ndim)
     else:
         try:
-            found = _of_spec(tuple(given), ndim)
+            found = _of_spec(tuple(given), ndim)  # jax.sharding.PartitionSpec can be read like one
         except TypeError:
             raise TypeError(
                 f"a sharding is written as placements, one for each axis of the mesh, or as P(...), got {given!r}"

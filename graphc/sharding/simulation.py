@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, final
 
@@ -12,7 +13,7 @@ from graphc.sharding.cluster import Cluster
 from graphc.sharding.collectives import Collective, total
 from graphc.sharding.correspondence import is_elementwise
 from graphc.sharding.layout import layout_of
-from graphc.sharding.propagation import Propagated, propagated
+from graphc.sharding.propagation import Propagated, keys_of, propagated
 
 _ITEM = OPS["item"]
 
@@ -98,16 +99,10 @@ def _scattered(found: Propagated) -> list[Collective]:
 
 def _local(found: Propagated, node: Node) -> int:
     """Bytes of the results of a node on one device."""
-    if not node.op.several:
-        return _bytes(found, node.id, node.aval)
-    return sum(_bytes(found, (node.id, k), aval) for k, aval in enumerate(node.results))
-
-
-def _bytes(found: Propagated, key: Any, aval: Any) -> int:
-    size = aval.dtype.itemsize
-    for n in found.shardings[key].local(aval.shape, found.mesh):
-        size *= n
-    return size
+    return sum(
+        math.prod(found.shardings[key].local(aval.shape, found.mesh)) * aval.dtype.itemsize
+        for key, aval in zip(keys_of(node), node.results, strict=True)
+    )
 
 
 def _traffic(found: Propagated, node: Node, users: Mapping[int, list[int]]) -> int:
@@ -133,18 +128,20 @@ def _memory(found: Propagated) -> tuple[int, int]:
         for i in node.inputs:
             last[i] = position
     outputs = set(graph.outputs)
-    inputs = sum(_local(found, graph.nodes[i]) for i in graph.inputs)
     free = [_local(found, graph.nodes[i]) for i in graph.inputs]
-    live = worst = inputs
+    live = worst = inputs = sum(free)
+
+    def made(node: Node) -> int:
+        return 0 if node.op.view or node.op is _ITEM or not node.inputs else _local(found, node)
+
     for position, node in enumerate(graph.operations()):
-        size = 0 if node.op.view or node.op is _ITEM or not node.inputs else _local(found, node)
+        size = made(node)
         if node.id in outputs and size in free:
             free.remove(size)
         else:
             live += size
         worst = max(worst, live)
         for i in dict.fromkeys(node.inputs):
-            operand = graph.nodes[i]
-            if last[i] == position and operand.op is not INPUT and i not in outputs:
-                live -= 0 if operand.op.view or operand.op is _ITEM or not operand.inputs else _local(found, operand)
+            if last[i] == position and graph.nodes[i].op is not INPUT and i not in outputs:
+                live -= made(graph.nodes[i])
     return worst, inputs

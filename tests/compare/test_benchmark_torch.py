@@ -58,3 +58,25 @@ def test_dtypes_are_compared():
         compare.bench(
             loss, *arguments(), modes=("eager", "torch"), torch_fn=lambda w, x: loss(w, x).double(), min_time=0.0
         )
+
+
+def test_cotangents_are_those_of_the_results_whatever_rules_read():
+    ours, theirs = (_weighted(library, library.tensor([2.0, 3.0, 5.0])) for library in (eager, torch))
+    x = eager.ones(3, requires_grad=True)
+    report = compare.bench(ours, x, modes=("eager", "torch"), torch_fn=theirs, min_time=0.0)
+    assert report.timing("torch", BOTH).steady.median > 0
+
+
+def _weighted(library: Any, weight: Any) -> Any:
+    """A function whose gradient rule reads a tensor that its value does not."""
+
+    class Weighted(library.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * weight
+
+    return Weighted.apply

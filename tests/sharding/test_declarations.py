@@ -15,7 +15,7 @@ from eager.nn import functional as F
 from graphc.ops import OPS
 from graphc.ops.labels import indexed, words
 from graphc.sharding import Mesh, P, by_parts, compiled, propagated, total
-from graphc.sharding.correspondence import all_of
+from graphc.sharding.correspondence import correspondence
 from graphc.sharding.layout import layout_of
 from graphc.sharding.sharding import Sharding
 from tests.depth import one_in
@@ -59,7 +59,7 @@ def test_a_step_is_checked_with_its_state():
 
 def _labels(fn, *shapes):
     graph = graphc.trace(fn, *[torch.zeros(s) for s in shapes])
-    return next(iter(all_of(graph).values()))
+    return correspondence(next(graph.operations()), graph.nodes)
 
 
 def test_dims_that_run_together():

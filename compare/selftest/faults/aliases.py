@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import eager as torch
-from compare.checking.equivalence import check
 from compare.locating.surroundings import STATE
-from compare.selftest.fault import Fault, Trial, Trials, of_part
+from compare.selftest.fault import Fault, Trials, of_part
 from compare.selftest.faults.functionalization import effects, inverse
 from compare.selftest.planting import attribute
 from compare.selftest.trials import numbers, program
@@ -19,13 +18,9 @@ _fault = of_part("aliases", STATE)
 
 
 def _windows(fn: Callable[..., Any]) -> Trials:
-    """`check` of a function of two windows of one memory."""
-
-    def trials() -> Iterator[Trial]:
-        memory = torch.arange(12.0)
-        yield Trial("overlapping windows", check(fn, memory[:8].view(2, 4), memory[4:].view(2, 4)))
-
-    return trials
+    """`program` of a function of two windows of one memory."""
+    memory = torch.arange(12.0)
+    return program(fn, memory[:8].view(2, 4), memory[4:].view(2, 4))
 
 
 def _imaginary(z: Any) -> Any:

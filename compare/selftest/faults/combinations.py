@@ -9,7 +9,7 @@ from typing import Any
 import eager as torch
 import graphc
 from compare.selftest.fault import Expected, Fault, Trials
-from compare.selftest.planting import Plant, attribute
+from compare.selftest.planting import wrapped
 from compare.selftest.trials import numbers, program
 from graphc.passes import pipeline
 from graphc.rewrite import EXACT, REASSOCIATES, Licence
@@ -20,12 +20,11 @@ LAYER = "rules together"
 
 def _fault(
     name: str, left: Callable[..., Any], right: Callable[..., Any], trials: Trials, licence: Licence = EXACT,
-    first: bool = True, others: tuple[R, ...] = (),
+    first: bool = True,
 ) -> Fault:  # fmt: skip
-    """A rule before (`first`) or after those of the tables, with `others`, which are right."""
+    """A rule before (`first`) or after those of the tables."""
     rule = R(name, licence, left, right)
-    before, after = ((rule, *others), ()) if first else ((), (*others, rule))
-    plant: Plant = lambda: attribute(pipeline, "ALL", (*before, *pipeline.ALL, *after))
+    plant = wrapped(pipeline, "ALL", lambda rules: (rule, *rules) if first else (*rules, rule))
     return Fault(f"rule {name}", LAYER, plant, Expected(rule=name), trials)
 
 

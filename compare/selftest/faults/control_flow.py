@@ -10,7 +10,7 @@ import numpy as np
 
 import eager as torch
 import graphc
-from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.fault import Expected, Fault, Trials, of_lowering
 from compare.selftest.planting import Plant, attribute, edited, entry
 from compare.selftest.trials import in_turn, numbers, program
 from graphc.autodiff import checkpoints, control
@@ -222,8 +222,7 @@ _GRADIENTS = (
 
 
 def _lowering(what: str, op: Op, wrong: Callable[..., Any], trials: Trials) -> Fault:
-    expected = Expected(op.name, "lowering")
-    return Fault(f"lowering of {op.name}: {what}", LAYER, lambda: entry(OVERRIDES, op.name, wrong), expected, trials)
+    return of_lowering(what, op.name, lambda: entry(OVERRIDES, op.name, wrong), trials, LAYER)
 
 
 def _scan_with(change: Callable[..., Any]) -> Callable[..., Any]:

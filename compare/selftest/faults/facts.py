@@ -9,18 +9,17 @@ import numpy as np
 
 import eager as torch
 import graphc
-from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.fault import Expected, Fault, Trials, of_lowering
 from compare.selftest.fault import of_pass as _fault
+from compare.selftest.faults.rules import altered
 from compare.selftest.faults.systems import kernel_on_factors
-from compare.selftest.planting import Plant, attribute, declared, with_rule, wrapped
+from compare.selftest.planting import Plant, declared, with_rule, wrapped
 from compare.selftest.trials import numbers, program, samples
 from graphc.facts import definite, known, mirrors, ranges
 from graphc.facts.known import Facts
 from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT64
-from graphc.passes import inverses, kronecker, pipeline
-from graphc.passes.rules.known import RULES
-from graphc.rewrite import RewriteRule
+from graphc.passes import inverses, kronecker
 
 N, LARGE = 6, 70  # rows; those from which factorizations are shared
 ASSUMPTIONS, INVERSES = "assumptions", "inverses"
@@ -52,15 +51,6 @@ def _ruled(what: str, rule: str, plant: Plant, trials: Trials) -> Fault:
     return Fault(f"facts for rule {rule}: {what}", "rewrite rules", plant, Expected(rule=rule), trials)
 
 
-def _unguarded(name: str, trials: Trials, when: Callable[..., bool]) -> Fault:
-    """A rule that asks for another fact than it needs."""
-    rule = next(r for r in RULES if r.name == name)
-    of = "c" if "c" in rule.variables else ""
-    changed = RewriteRule(name, rule.licence, rule.source, rule.right, when=when, numbers=of)
-    plant: Plant = lambda: attribute(pipeline, "ALL", tuple([changed if r is rule else r for r in pipeline.ALL]))
-    return Fault(f"rule {name}: another guard", "rewrite rules", plant, Expected(rule=name), trials)
-
-
 def _facts(x: Any) -> Facts:
     return Facts(x.builder.nodes)
 
@@ -71,9 +61,7 @@ def _unchecked(what: str, wrong: Callable[..., Any], trials: Trials) -> Fault:
 
 
 def _lowered(what: str, op: str, name: str, wrong: Callable[..., Any], trials: Trials) -> Fault:
-    return Fault(
-        f"lowering of {op}: {what}", "lowerings", kernel_on_factors(name, wrong), Expected(op, "lowering"), trials
-    )
+    return of_lowering(what, op, kernel_on_factors(name, wrong), trials)
 
 
 def _always(value: Any) -> Callable[[Any], Any]:
@@ -139,18 +127,18 @@ FAULTS: tuple[Fault, ...] = (
         OPS["minimum"], image=OPS["maximum"].image), program(lambda x: torch.relu(torch.minimum(x, x * x)), _v)),
     _ruled("a negative is passed on", "relu_of_nonnegative", lambda: declared(OPS["neg"], passes=True),
            program(lambda x: torch.relu(-assume(x, "positive")), _x)),
-    # guards
-    _unguarded("abs_of_nonnegative", program(lambda x: torch.abs(assume(x, "finite")), _v),
-               lambda x: _facts(x).finite(x.id)),
-    _unguarded("square_of_root", program(lambda x: torch.sqrt(assume(x.detach(), "finite")) ** 2, _v),
-               lambda x: _facts(x).finite(x.id)),
-    _unguarded("finite_less_itself", program(lambda x: (lambda u: u - u)(1 / assume(x, "nonnegative")), abs(_v)),
-               lambda x: True),
-    _unguarded("quotient_of_itself", program(lambda x: (lambda u: u / u)(assume(x, (0, 9))), abs(_v)),
-               lambda x: _facts(x).nonnegative(x.id)),
-    _unguarded("maximum_with_least", program(
+    # guards: a rule that asks for another fact than it needs
+    altered("abs_of_nonnegative", program(lambda x: torch.abs(assume(x, "finite")), _v),
+            when=lambda x: _facts(x).finite(x.id)),
+    altered("square_of_root", program(lambda x: torch.sqrt(assume(x.detach(), "finite")) ** 2, _v),
+            when=lambda x: _facts(x).finite(x.id)),
+    altered("finite_less_itself", program(lambda x: (lambda u: u - u)(1 / assume(x, "nonnegative")), abs(_v)),
+            when=lambda x: True),
+    altered("quotient_of_itself", program(lambda x: (lambda u: u / u)(assume(x, (0, 9))), abs(_v)),
+            when=lambda x: _facts(x).nonnegative(x.id)),
+    altered("maximum_with_least", program(
         lambda x: torch.maximum(assume(x, (0, 9)), torch.tensor(1.0, dtype=x.dtype)), abs(_v)),
-               lambda x, c: _facts(x).nonnegative(x.id)),
+            when=lambda x, c: _facts(x).nonnegative(x.id)),
     # promises, and factors under them
     Fault("kernel of assume: off by 1e-3", "kernels", lambda: declared(
         OPS["assume"], impl=lambda xp, x, fact: x * 1.001, kernel=lambda x, fact: x * 1.001),

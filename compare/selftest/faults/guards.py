@@ -14,7 +14,7 @@ from compare.checking.auditing import audit
 from compare.locating.surroundings import STALE
 from compare.selftest.fault import Fault, Trial, Trials, of_part
 from compare.selftest.planting import Plant, attribute, declared, edited, together, wrapped
-from compare.selftest.trials import calls, in_turn, numbers, session
+from compare.selftest.trials import calls, in_turn, session, tensor
 from eager import nn
 from graphc.capture.concretization import Concretization
 from graphc.capture.state.environment import Environment
@@ -71,12 +71,8 @@ def _unwatched(blind: Callable[[Place], bool]) -> Plant:
     return lambda: attribute(Environment, "__init__", init)
 
 
-def _t(*shape: int, seed: int = 5) -> Any:
-    return torch.from_numpy(numbers(*shape, seed=seed))
-
-
 def _grad_mode(compile: Any) -> Iterator[Any]:
-    x = _t(3).requires_grad_()
+    x = tensor(3).requires_grad_()
     f = compile(lambda x: x.sin())
     with torch.no_grad():
         yield f(x)
@@ -88,8 +84,8 @@ def _same_twice(compile: Any) -> Iterator[Any]:
         a.mul_(2)
         return a + b
 
-    f, x = compile(write), _t(4)
-    yield f(_t(3), _t(3, seed=6))
+    f, x = compile(write), tensor(4)
+    yield f(tensor(3), tensor(3, seed=6))
     yield f(x[:3], x[1:]), x
     yield f(x, x), x
 
@@ -98,21 +94,21 @@ def _global_number(compile: Any) -> Iterator[Any]:
     config = {"scale": True}
     f = compile(lambda x: x * 3 if config["scale"] else x)
     for config["scale"] in (True, False, True):
-        yield f(_t(3))
+        yield f(tensor(3))
 
 
 def _attribute(compile: Any) -> Iterator[Any]:
     config = SimpleNamespace(power="square")
     f = compile(lambda x: x * x if config.power == "square" else x.exp())
     for config.power in ("square", "exp", "square"):
-        yield f(_t(3))
+        yield f(tensor(3))
 
 
 def _closure(compile: Any) -> Iterator[Any]:
     kind = "sin"
     f = compile(lambda x: x.sin() if kind == "sin" else x.cos())
     for kind in ("sin", "cos"):  # noqa: B007
-        yield f(_t(3))
+        yield f(tensor(3))
 
 
 def _list(compile: Any) -> Iterator[Any]:
@@ -124,9 +120,9 @@ def _list(compile: Any) -> Iterator[Any]:
         return x
 
     f = compile(run)
-    yield f(_t(3))
+    yield f(tensor(3))
     layers.append(torch.cos)
-    yield f(_t(3))
+    yield f(tensor(3))
 
 
 def _module_mode(compile: Any) -> Iterator[Any]:
@@ -134,46 +130,46 @@ def _module_mode(compile: Any) -> Iterator[Any]:
     f = compile(model)
     for training in (True, False, True):
         model.train(training)
-        yield f(_t(4, 3)), model.running_mean
+        yield f(tensor(4, 3)), model.running_mean
 
 
 def _parameter_frozen(compile: Any) -> Iterator[Any]:
-    w = _t(3).requires_grad_()
+    w = tensor(3).requires_grad_()
     f = compile(lambda x: x * w)
     for flag in (True, False, True):
         w.requires_grad_(flag)
-        yield f(_t(3))
+        yield f(tensor(3))
 
 
 def _state_replaced(compile: Any) -> Iterator[Any]:
     state = torch.ones(3)
     f = compile(lambda x: x * state)
-    yield f(_t(3))
+    yield f(tensor(3))
     state.fill_(5)
-    yield f(_t(3))
+    yield f(tensor(3))
 
 
 def _buffer_reshaped(compile: Any) -> Iterator[Any]:
     state = torch.ones(3)
     f = compile(lambda x: x * state + state.numel())
-    yield f(_t(3))
+    yield f(tensor(3))
     state.data = torch.ones(1)
-    yield f(_t(3))
+    yield f(tensor(3))
     state.data = torch.ones(3, dtype=torch.float64)
-    yield f(_t(3))
+    yield f(tensor(3))
 
 
 def _gradients_there(compile: Any) -> Iterator[Any]:
-    w = _t(3).requires_grad_()
+    w = tensor(3).requires_grad_()
     f = compile(lambda x: x * 2 if w.grad is None else x * w.grad)
-    yield f(_t(3))
+    yield f(tensor(3))
     (w * 3).sum().backward()
-    yield f(_t(3))
+    yield f(tensor(3))
 
 
 def _scaled_by_state() -> tuple[Any, ...]:
     state = SimpleNamespace(scale=2.0, table=[1.0, 2.0])
-    return lambda x: x * state.scale + state.table[0], _t(3)
+    return lambda x: x * state.scale + state.table[0], tensor(3)
 
 
 def _undecided() -> AbstractContextManager[None]:
@@ -186,18 +182,18 @@ _UNHELD = edited(Guards, "__init__", ("program.sources if isinstance(s, Captured
 
 FAULTS: tuple[Fault, ...] = (
     _fault("shapes are not in the signature", _unsigned(_is_shape), in_turn(
-        calls(lambda x: x.sum() * x.shape[0] + torch.ones(x.shape[0]).sum(), *((_t(n),) for n in (3, 4, 7, 3))),
-        calls(lambda x: x.reshape(-1) * x.shape[1], *((_t(*shape),) for shape in ((2, 3), (3, 2), (2, 4)))))),
+        calls(lambda x: x.sum() * x.shape[0] + torch.ones(x.shape[0]).sum(), *((tensor(n),) for n in (3, 4, 7, 3))),
+        calls(lambda x: x.reshape(-1) * x.shape[1], *((tensor(*shape),) for shape in ((2, 3), (3, 2), (2, 4)))))),
     _fault("dtypes are not in the signature", _unsigned(lambda i: isinstance(i, np.dtype)),
-           calls(lambda x: x / 3 + torch.zeros(3, dtype=x.dtype), (_t(3),), (_t(3).double(),))),
+           calls(lambda x: x / 3 + torch.zeros(3, dtype=x.dtype), (tensor(3),), (tensor(3).double(),))),
     _fault("requires_grad is not in the signature", _unsigned(lambda i: type(i) is bool),
-           calls(lambda x: x.sin(), (_t(3),), (_t(3).requires_grad_(),))),
+           calls(lambda x: x.sin(), (tensor(3),), (tensor(3).requires_grad_(),))),
     _fault("the gradient mode is not in the signature", _unsigned(lambda i: type(i) is bool), session(_grad_mode)),
     _fault("numbers are not in the signature", _unsigned(lambda i: type(i) is bool), calls(
-        lambda x, negative: -x if negative else x * 2, *((_t(3), negative) for negative in (True, False, True)))),
+        lambda x, negative: -x if negative else x * 2, *((tensor(3), negative) for negative in (True, False, True)))),
     _fault("strings are not in the signature", _unsigned(lambda i: isinstance(i, str)), calls(
         lambda x, reduction: x.sum() if reduction == "sum" else x.mean(),
-        *((_t(3), reduction) for reduction in ("sum", "mean", "sum")))),
+        *((tensor(3), reduction) for reduction in ("sum", "mean", "sum")))),
     _fault("no Python state is watched", _unwatched(lambda place: True),
            in_turn(_audited(_scaled_by_state), session(_attribute))),
     _fault("entries of dicts are not watched", _unwatched(lambda p: isinstance(p, (DictItem, Inside))),
@@ -221,13 +217,13 @@ FAULTS: tuple[Fault, ...] = (
         "        self.state.fresh[id(tensor)] = tensor\n    if self.computed is")),
         session(_state_replaced)),
     _fault("decisions are not looked at", _undecided, calls(
-        lambda x: x.sin() if x.sum() > 0 else x.exp(), *((_t(3) * sign,) for sign in (1, -1, 1)))),
+        lambda x: x.sin() if x.sum() > 0 else x.exp(), *((tensor(3) * sign,) for sign in (1, -1, 1)))),
     _fault("conditions on sizes are not looked at", lambda: attribute(Sizes, "broken", lambda self, sizes: None),
-           calls(lambda x: x.sum() if x.shape[0] > 5 else x * 2, *((_t(n),) for n in (3, 4, 8, 9)))),
+           calls(lambda x: x.sum() if x.shape[0] > 5 else x * 2, *((tensor(n),) for n in (3, 4, 8, 9)))),
     _fault("shared memory is not looked at", lambda: attribute(Sharing, "holds", lambda self, tensors: True),
            session(_same_twice)),
     _fault("conditions are not asked for",
            lambda: attribute(Guards, "lines", lambda self, *args: [" alone = False"]),
-           in_turn(calls(lambda x: x * 2 if x.is_contiguous() else x * 3, (_t(3, 3),), (_t(3, 3).T,)),
+           in_turn(calls(lambda x: x * 2 if x.is_contiguous() else x * 3, (tensor(3, 3),), (tensor(3, 3).T,)),
                    session(_gradients_there))),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from compare.locating.surroundings import RANDOM, STALE, STATE
 from compare.selftest.fault import Expected, Fault, Trials, of_part
 from compare.selftest.faults.guards import signatures
 from compare.selftest.planting import attribute, edited, entry, together, wrapped
-from compare.selftest.trials import calls, numbers, program, session
+from compare.selftest.trials import calls, numbers, program, session, tensor
 from graphc.capture import late_draws, number
 from graphc.capture.number import Number
 from graphc.capture.state import environment
@@ -39,7 +39,7 @@ _guard, _state, _random = (
 
 
 def _x(*shape: int, seed: int = 5) -> Any:
-    return torch.from_numpy(numbers(*(shape or (3,)), seed=seed))
+    return tensor(*(shape or (3,)), seed=seed)
 
 
 def _autocast(compile: Any) -> Iterator[Any]:
@@ -181,14 +181,14 @@ def _with_cache() -> Iterator[None]:
     """Programs are kept, in a folder that is empty before and gone afterwards."""
     from graphc.lowering import cache
 
-    with tempfile.TemporaryDirectory() as folder, attribute(cache, "_off", 0), attribute(cache, "WORTHWHILE", 0):
-        before = {name: os.environ.get(name) for name in ("GRAPHC_CACHE", "GRAPHC_CACHE_DIR")}
-        os.environ.update(GRAPHC_CACHE="1", GRAPHC_CACHE_DIR=folder)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name) if value is None else os.environ.update({name: value})
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        attribute(cache, "_off", 0),
+        attribute(cache, "WORTHWHILE", 0),
+        entry(os.environ, "GRAPHC_CACHE", "1"),
+        entry(os.environ, "GRAPHC_CACHE_DIR", folder),
+    ):
+        yield
 
 
 def _tables(compile: Any) -> Iterator[Any]:
@@ -220,12 +220,6 @@ def _freed_early() -> Any:
         return {thing: k for k, things in reversed(list(enumerate(reads))) for thing in things}
 
     return attribute(source, "last_uses", first_uses)
-
-
-def _by_signs(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x: x.sin() if x.sum() > 0 else x.exp() if x.sum() > -4 else x.cos())
-    for scale in (1, -1, -9, 1, -1, -9):
-        yield f(_x() * scale)
 
 
 _long = numbers(4)
@@ -280,7 +274,9 @@ FAULTS: tuple[Fault, ...] = (
     Fault("host: buffers freed once they are read", "lowerings", _freed_early, Expected(part=TO_NUMPY),
           program(lambda x: (x.sin() * x.cos() + x.exp()) * x.sin(), _long, modes=("numpy",))),
     _guard("any path is the path of the values", lambda: attribute(
-        Specialization, "agrees", lambda self, values: True), session(_by_signs)),
+        Specialization, "agrees", lambda self, values: True), calls(
+            lambda x: x.sin() if x.sum() > 0 else x.exp() if x.sum() > -4 else x.cos(),
+            *((_x() * scale,) for scale in (1, -1, -9, 1, -1, -9)))),
     Fault("lowering of index: what is asked of one array is asked of all", "lowerings", lambda: attribute(
         prechecks, "_implied", lambda graph, wanted, asked: True), Expected("index", "run-time check"), calls(
                lambda x, y, at: x[at] + y[at], *((_x(9), _x(4), torch.tensor(at)) for at in ([1, 2], [3, 0], [1, 7])))),

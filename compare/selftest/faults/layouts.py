@@ -13,7 +13,7 @@ from compare.layouts.layout import Layout, laid_out, repeated, stepped
 from compare.locating.surroundings import STATE
 from compare.selftest.fault import Expected, Fault, Trial, Trials
 from compare.selftest.planting import attribute, declared, edited, entry, with_rule
-from compare.selftest.trials import in_turn, numbers
+from compare.selftest.trials import numbers, program
 from eager.core import tape
 from eager.core.tensor import Tensor
 from eager.engine import inplace
@@ -150,15 +150,6 @@ def _shifted(x: Any) -> Any:
     return x * 2
 
 
-def _on_tensors(fn: Callable[..., Any], *given: np.ndarray) -> Trials:
-    """`check` of a function that writes its arguments, which take no gradients."""
-
-    def trials() -> Iterator[Trial]:
-        yield Trial("program", check(fn, *(Tensor._wrap(a) for a in given)))
-
-    return trials
-
-
 def _wrong_rule() -> AbstractContextManager[None]:
     op = OPS["matmul"]
     sound = op.vjp["other"]
@@ -199,11 +190,11 @@ FAULTS: tuple[Fault, ...] = (
     *_KERNELS,
     Fault(
         "writes: negated in place at a step", LAYER, _neg_in_place, Expected("neg", "in-place form"),
-        in_turn(_on(_negated, numbers(4, 4))),
+        _on(_negated, numbers(4, 4)),
     ),
     Fault(
         "writes: a copy overlaps by one element", LAYER, _smeared, Expected(part=STATE),
-        _on_tensors(_shifted, numbers(6)),
+        program(_shifted, Tensor._wrap(numbers(6))),
     ),
     Fault(
         "gradient of matmul: wrong where the operand has gaps", LAYER, _wrong_rule, Expected("matmul", "gradient rule"),
@@ -218,6 +209,6 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "write-back: in the order of memory", LAYER, _written_back, Expected(part=STATE),
-        _on_tensors(_doubled, _rows(6, 3)),
+        program(_doubled, Tensor._wrap(_rows(6, 3))),
     ),
 )  # fmt: skip

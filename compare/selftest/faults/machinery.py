@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import eager as torch
 import graphc
 from compare.locating.surroundings import STATE
 from compare.modes.tape import TAPE
-from compare.selftest.fault import Expected, Fault, Trials, of_pass
+from compare.selftest.fault import Expected, Fault, Trials, of_lowering, of_pass
 from compare.selftest.planting import Plant, attribute, declared, edited, wrapped
 from compare.selftest.trials import numbers, program, session
 from eager import nn
@@ -30,13 +31,11 @@ LAYER = "machinery"
 
 def _lowered(what: str, op: str, plant: Callable[[], Plant], trials: Trials) -> Fault:
     """`plant()` is made when the fault is: what it changes loads JAX."""
-    return Fault(f"lowering of {op}: {what}", LAYER, lambda: plant()(), Expected(op, "lowering"), trials)
+    return of_lowering(what, op, lambda: plant()(), trials, LAYER)
 
 
 def _module(name: str) -> Any:
-    import importlib
-
-    return importlib.import_module(f"graphc.lowering.{name}")
+    return import_module(f"graphc.lowering.{name}")
 
 
 def _part(what: str, part: str, plant: Plant, trials: Trials, op: str = "") -> Fault:

@@ -9,16 +9,14 @@ import numpy as np
 
 import eager as torch
 import graphc
-from compare.selftest.fault import Expected, Fault, Trials
-from compare.selftest.planting import Plant, attribute
+from compare.selftest.fault import Fault, Trials, of_pass
+from compare.selftest.planting import attribute, wrapped
 from compare.selftest.trials import numbers, program
 from graphc.ir import INPUT, Graph, Node, rename
 from graphc.ops import OPS, Literal
 from graphc.ops.dtypes import FLOAT64
 from graphc.passes import pipeline, quotients
 from graphc.passes.pipeline import Pass
-
-LAYER = "passes"
 
 # what the pipeline calls its passes, and what the module has them under
 _FUNCTIONS = {
@@ -35,13 +33,7 @@ _FUNCTIONS = {
 
 
 def _fault(what: str, name: str, wrong: Callable[[Pass], Pass], trials: Trials) -> Fault:
-    plant: Plant = lambda: attribute(pipeline, _FUNCTIONS[name], wrong(getattr(pipeline, _FUNCTIONS[name])))
-    return Fault(f"pass '{name}': {what}", LAYER, plant, Expected(pass_name=name), trials)
-
-
-def _planted(what: str, module: Any, attribute_name: str, value: Any, trials: Trials) -> Fault:
-    return Fault(f"pass 'quotients': {what}", LAYER, lambda: attribute(module, attribute_name, value),
-                 Expected(pass_name="quotients"), trials)  # fmt: skip
+    return of_pass(what, name, wrapped(pipeline, _FUNCTIONS[name], wrong), trials)
 
 
 def _instead(run: Pass) -> Callable[[Pass], Pass]:
@@ -183,10 +175,11 @@ FAULTS: tuple[Fault, ...] = (
     _fault("scans turned round", "loop invariants", _then(_TURNED), program(_scanned, _x)),
     _fault("scans turned round", "products of scans", _then(_TURNED), program(_scanned, _x)),
     _fault("signs dropped", "quotients", _then(_of_operand("neg")), program(lambda x: torch.exp(-x), _x)),
-    _planted("operands that are 0 cancelled", quotients, "POSITIVE", frozenset(OPS.values()),
-             program(lambda x: x.sin() / (x.sin() * x.sin()), np.array([0.0, 1.0, 2.0]))),
-    _planted("1 - exp taken for 1 + exp", quotients, "_ADD", OPS["sub"],
-             program(lambda x: torch.exp(x) / (1.0 - torch.exp(x)), _x)),
+    of_pass("operands that are 0 cancelled", "quotients", lambda: attribute(
+        quotients, "POSITIVE", frozenset(OPS.values())),
+        program(lambda x: x.sin() / (x.sin() * x.sin()), np.array([0.0, 1.0, 2.0]))),
+    of_pass("1 - exp taken for 1 + exp", "quotients", lambda: attribute(quotients, "_ADD", OPS["sub"]),
+            program(lambda x: torch.exp(x) / (1.0 - torch.exp(x)), _x)),
     _fault("branches exchanged", "control flow", _then(_each("switch", _with(branches=lambda them: them[::-1]))),
            program(_branching, _x)),
     _fault("flips dropped", "gradient rules", _then(_of_operand("flip")), program(lambda x: x.flip(0) * x, _x)),

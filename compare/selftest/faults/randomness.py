@@ -12,7 +12,7 @@ import graphc
 from compare.locating.surroundings import RANDOM
 from compare.selftest.fault import Fault, of_part
 from compare.selftest.planting import Plant, attribute, wrapped
-from compare.selftest.trials import in_turn, numbers, program, session
+from compare.selftest.trials import calls, in_turn, numbers, program, session, tensor
 from eager.rng.sampling import default_generator
 from graphc.capture.flow import draws
 from graphc.capture.sources import Draw
@@ -120,12 +120,6 @@ def _several_calls(compile: Any) -> Iterator[Any]:
         yield f(torch.from_numpy(_x)), torch.rand(2)
 
 
-def _dropout(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x: torch.nn.functional.dropout(x, 0.5))
-    for _ in range(4):
-        yield f(torch.from_numpy(numbers(32)))
-
-
 def _own_generator(compile: Any) -> Iterator[Any]:
     own = torch.Generator().manual_seed(7)
     f = compile(lambda x: x + torch.rand(4, generator=own))
@@ -135,12 +129,6 @@ def _own_generator(compile: Any) -> Iterator[Any]:
 
 def _noisy_steps(x: Any) -> Any:
     return graphc.scan(lambda c, a: (c + a * torch.rand(()), c * torch.rand(())), x[0] * 0, x)[1]
-
-
-def _noisy_loop(compile: Any) -> Iterator[Any]:
-    f = compile(_noisy_steps)
-    for _ in range(3):
-        yield f(torch.from_numpy(_x))
 
 
 def _branch_on_noise(compile: Any) -> Iterator[Any]:
@@ -153,24 +141,20 @@ def _branch_on_noise(compile: Any) -> Iterator[Any]:
         yield f(torch.from_numpy(_x)), torch.rand(1)
 
 
-def _sampled(compile: Any) -> Iterator[Any]:
-    f = compile(lambda x: torch.bernoulli(x) + torch.randn(4) + torch.randint(0, 9, (4,)))
-    for _ in range(3):
-        yield f(torch.from_numpy(_x / 2))
-
-
 _calls = in_turn(program(_two_draws, _x), session(_several_calls))
 
 FAULTS: tuple[Fault, ...] = (
     _fault("drawn in the reverse order", wrapped(CallCode, "_fetched", _last_first), _calls),
     _fault("the first numbers used again", _input(_kept), _calls),
-    _fault("a dropout mask used again", _input(_kept), session(_dropout)),
+    _fault("a dropout mask used again", _input(_kept), calls(
+        lambda x: torch.nn.functional.dropout(x, 0.5), *[(tensor(32),)] * 4)),
     _fault("drawn twice", _input(_doubled), _calls),
     _fault("the generator does not go on", _input(_put_back), _calls),
-    _fault("reversed", _input(_reversed), session(_sampled)),
+    _fault("reversed", _input(_reversed), calls(
+        lambda x: torch.bernoulli(x) + torch.randn(4) + torch.randint(0, 9, (4,)), *[(tensor(4) / 2,)] * 3)),
     _fault("from the default generator", wrapped(Tracer, "random", _of_default), session(_own_generator)),
     _fault("the same in all steps of a loop", lambda: attribute(draws, "_Steps", _SameSteps),
-           in_turn(program(_noisy_steps, _x), session(_noisy_loop))),
+           in_turn(program(_noisy_steps, _x), calls(_noisy_steps, *[(tensor(4),)] * 3))),
     _fault("the states of generators are not kept", lambda: attribute(CallCode, "_generators", lambda self: []),
            session(_branch_on_noise)),
 )  # fmt: skip

@@ -33,7 +33,7 @@ def _new(
     return _fault(R(name, licence, left, right, **options), trials)
 
 
-def _altered(name: str, trials: Trials, **parts: Any) -> Fault:
+def altered(name: str, trials: Trials, **parts: Any) -> Fault:
     """A rule of the tables with another part: `right`, `when`."""
     rule = next(r for r in pipeline.ALL if r.name == name)
     numbers_of = " ".join(v for v in rule.variables if _is_number(rule.left, v))
@@ -60,9 +60,9 @@ def _filled(F: Any, x: Any, value: float) -> Any:
 
 
 FAULTS: tuple[Fault, ...] = (
-    _altered("cumsum_of_one", program(lambda x: torch.cumsum(torch.nn.functional.pad(x[:1], (2, 3)), 0), _x),
+    altered("cumsum_of_one", program(lambda x: torch.cumsum(torch.nn.functional.pad(x[:1], (2, 3)), 0), _x),
              right=lambda F, v, b, e, n, a, r: scattering._running(F, v, e, b, n, a, r)),
-    _altered("scatter_padded",
+    altered("scatter_padded",
              program(lambda x: torch.func.grad(lambda x: (torch.sort(x).values[1:] ** 2).sum())(x), _x),
              right=lambda F, z, i, v, b, e, n, a: F.scatter(z, scattering._part(F, i, a, 0, v.shape[a]), v, axis=a,
                                                             distinct=True)),
@@ -78,21 +78,21 @@ FAULTS: tuple[Fault, ...] = (
     _new("planted_softplus", lambda F, x: F.log1p(F.exp(x)), lambda F, x: F.relu(x),
          program(lambda x: x.exp().log1p(), _x), REASSOCIATES),
     # wrong signs, wrong operands
-    _altered("add_neg", program(lambda x, y: x + (-y), _x, _y), right=lambda F, x, y: y - x),
-    _altered("sub_neg", program(lambda x, y: x - (-y), _x, _y), right=lambda F, x, y: x - y),
-    _altered("div_neg_neg", program(lambda x, y: (-x) / (-y), _x, _y), right=lambda F, x, y: F.neg(x / y)),
-    _altered("abs_neg", program(lambda x: (-x).abs(), _signed), right=lambda F, x: x),
-    _altered("relu_of_nonnegative", program(lambda x: torch.relu(x.abs()), _signed), right=lambda F, x: F.neg(x)),
-    _altered("where_not", program(lambda x, y: torch.where(torch.logical_not(x > y), x, y), _x, _y),
+    altered("add_neg", program(lambda x, y: x + (-y), _x, _y), right=lambda F, x, y: y - x),
+    altered("sub_neg", program(lambda x, y: x - (-y), _x, _y), right=lambda F, x, y: x - y),
+    altered("div_neg_neg", program(lambda x, y: (-x) / (-y), _x, _y), right=lambda F, x, y: F.neg(x / y)),
+    altered("abs_neg", program(lambda x: (-x).abs(), _signed), right=lambda F, x: x),
+    altered("relu_of_nonnegative", program(lambda x: torch.relu(x.abs()), _signed), right=lambda F, x: F.neg(x)),
+    altered("where_not", program(lambda x, y: torch.where(torch.logical_not(x > y), x, y), _x, _y),
              right=lambda F, c, x, y: F.where(c, x, y)),
-    _altered("one_minus_sigmoid", program(lambda x: 1 - x.sigmoid(), _x), right=lambda F, x: F.sigmoid(x)),
-    _altered("mul_reciprocal", program(lambda x, y: x * y.reciprocal(), _x, _y), right=lambda F, x, y: x * y),
-    _altered("mul_mul_constants", program(lambda x: x * 1.5 * 0.7, _x), right=lambda F, x, c, d: x * c),
-    _altered("log_sigmoid", program(lambda x: x.sigmoid().log(), _x), right=lambda F, x: F.neg(F.softplus(x))),
-    _altered("expm1", program(lambda x: x.exp() - 1, _x), right=lambda F, x: F.expm1(x) + 1e-3),
+    altered("one_minus_sigmoid", program(lambda x: 1 - x.sigmoid(), _x), right=lambda F, x: F.sigmoid(x)),
+    altered("mul_reciprocal", program(lambda x, y: x * y.reciprocal(), _x, _y), right=lambda F, x, y: x * y),
+    altered("mul_mul_constants", program(lambda x: x * 1.5 * 0.7, _x), right=lambda F, x, c, d: x * c),
+    altered("log_sigmoid", program(lambda x: x.sigmoid().log(), _x), right=lambda F, x: F.neg(F.softplus(x))),
+    altered("expm1", program(lambda x: x.exp() - 1, _x), right=lambda F, x: F.expm1(x) + 1e-3),
     # a condition forgotten
-    _altered("permute_identity", program(lambda x: x.permute(1, 2, 0) * 1.5, _cube), when=None),
-    _altered("permute_permute", program(lambda x: x.permute(1, 2, 0).permute(0, 2, 1) * 1.5, _cube),
+    altered("permute_identity", program(lambda x: x.permute(1, 2, 0) * 1.5, _cube), when=None),
+    altered("permute_permute", program(lambda x: x.permute(1, 2, 0).permute(0, 2, 1) * 1.5, _cube),
              right=lambda F, x, p, q: F.permute(x, dims=tuple(q[i] for i in p))),
     _new("planted_flip_flip", lambda F, x, a, b: F.flip(F.flip(x, axis=a), axis=b), lambda F, x, a, b: x,
          program(lambda x: x.flip(0).flip(1) * 1.5, _square), example={"a": (0,), "b": (1,)}),

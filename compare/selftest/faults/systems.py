@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 import eager as torch
-from compare.selftest.fault import Expected, Fault, Trials
+from compare.selftest.fault import Fault
+from compare.selftest.fault import of_lowering as _lowered
 from compare.selftest.fault import of_pass as _fault
 from compare.selftest.planting import Plant, attribute, declared, edited, wrapped
 from compare.selftest.trials import numbers, program
@@ -27,21 +28,14 @@ def _matrix(n: int = N, seed: int = 5) -> np.ndarray:
     return numbers(n, n, low=-0.2, high=0.2, dtype=FLOAT64, seed=seed) + 2 * np.roll(np.eye(n), 1, 0)
 
 
-def _dominant(n: int = N) -> np.ndarray:
-    return numbers(n, n, low=-0.2, high=0.2, dtype=FLOAT64) + 3 * np.eye(n)
+def _eye() -> Any:
+    return torch.eye(N, dtype=torch.float64)
 
 
-def _eye(n: int = N) -> Any:
-    return torch.eye(n, dtype=torch.float64)
-
-
-_a, _b, _lower = _matrix(), _matrix(seed=6), _dominant()
+_a, _b = _matrix(), _matrix(seed=6)
+_lower = numbers(N, N, low=-0.2, high=0.2, dtype=FLOAT64) + 3 * np.eye(N)
 _x = numbers(N, dtype=FLOAT64)
 _thin = numbers(N, 3, dtype=FLOAT64)
-
-
-def _lowered(what: str, op: str, plant: Plant, trials: Trials) -> Fault:
-    return Fault(f"lowering of {op}: {what}", "lowerings", plant, Expected(op, "lowering"), trials)
 
 
 def kernel_on_factors(name: str, wrong: Any) -> Plant:
