@@ -358,8 +358,10 @@ def _sources(node: Node) -> Sequence[int]:
 
 
 def _saves(node: Node, nodes: Mapping[int, Node]) -> bool:
-    """Whether the tape node of `node` keeps values that backward() frees. The mask of a write to all of a tensor is none:
-    eager has none."""
+    """Whether the tape node of `node` keeps values that backward() frees.
+
+    The mask of a write to all of a tensor is none: eager has none.
+    """
     names = {name for vjp in node.op.vjp.values() for name in vjp.names}
     read = [nodes[i].op for k, i in enumerate(node.inputs) if node.op.arg_of(k) in names]
     return "r" in names or any(op is not _FULL for op in read)
