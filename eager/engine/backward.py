@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from eager.core import sparse, state, tape
-from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import current_interpreter
 from eager.core.layouts import laid_out
 from eager.core.placed import Placed, data_of, filled, is_elsewhere
 from eager.core.sparse import is_sparse
+from eager.core.state import GRAD_ENABLED
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.crossing import laid_as
@@ -93,8 +93,7 @@ def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> N
     elif create_graph:
         tensor._g = old + g
     elif is_elsewhere(old):
-        with set_grad_enabled(False):
-            current_interpreter().assign(old, E.add(old, g), "add")
+        current_interpreter().assign(old, E.add(old, g), "add")
     else:
         old._add_gradient(data_of(g))
     found = hooks.hooks_of(node)
@@ -127,7 +126,11 @@ def backward(
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     keep = bool(create_graph if retain_graph is None else retain_graph)
     inputs = inputs if inputs is None else tuple(map(_values, inputs))
-    current_interpreter().backward(tuple(map(_values, outputs)), cotangents, inputs, create_graph, keep)
+    before = GRAD_ENABLED.set(create_graph)  # for hooks of every kind
+    try:
+        current_interpreter().backward(tuple(map(_values, outputs)), cotangents, inputs, create_graph, keep)
+    finally:
+        GRAD_ENABLED.reset(before)
 
 
 def _values(x: Any) -> Any:
