@@ -390,3 +390,17 @@ def test_what_is_assigned_to_in_a_leaf_is_named_as_in_pytorch(index: str, what: 
     assert message(torch).startswith(f"{what} Variable that requires grad is being used in an in-place")
     if find_spec("torch"):
         assert message(torch) == message(torch_or_skip())
+
+
+def test_a_view_of_the_same_dtype_is_one_of_bits():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    bits = x.view(torch.float32)
+    assert (bits.requires_grad, bits.is_leaf, bits._base) == (False, True, None)
+    bits.mul_(2)
+    assert x.tolist() == [2.0, 4.0]
+
+
+def test_the_transpose_of_a_number_is_a_view():
+    x = torch.tensor(2.0, requires_grad=True)
+    for y in (x.transpose(0, -1), x.swapaxes(0, 0)):
+        assert y is not x and y._base is x and y.grad_fn.name() == "TransposeBackward0"
