@@ -192,7 +192,7 @@ def give(parent: Node, share: Any, heap: list[Node]) -> None:
 def accumulate(leaf: Node, g: np.ndarray, heap: list[Node]) -> None:
     """Add `g` to the `.grad` of the leaf's tensor."""
     tensor = leaf[PARENTS]()
-    if tensor is None:
+    if tensor is None or tensor._n is None:  # or it is to have no gradient any more
         return
     old = tensor._g
     if old is None:

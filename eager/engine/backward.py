@@ -83,6 +83,14 @@ def node_of(x: Any) -> Any:
 def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> None:
     """Add `g` to `.grad` of the leaf behind `node`, or of the one of `inputs` that has that node."""
     tensor = node[tape.PARENTS]() if tape.is_leaf(node) else next(t for t in inputs if t._n is node)
+    if tensor._n is not None:  # else it is to have no gradient any more
+        _add_gradient(tensor, g, create_graph)
+    found = hooks.hooks_of(node)
+    if found is not None:
+        found.has_accumulated(node)
+
+
+def _add_gradient(tensor: Any, g: Tensor, create_graph: bool) -> None:
     old = getattr(tensor, "_g", None)
     if old is None:
         tensor._g = made = named(E.clone(g), "CopyBackwards") if create_graph else g
@@ -96,9 +104,6 @@ def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> N
         current_interpreter().assign(old, E.add(old, g), "add")
     else:
         old._add_gradient(data_of(g))
-    found = hooks.hooks_of(node)
-    if found is not None:
-        found.has_accumulated(node)
 
 
 def backward(
