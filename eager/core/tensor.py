@@ -204,7 +204,7 @@ class Tensor(TensorMethods, metaclass=Overrides):
                 raise RuntimeError(SEALED_LEAF)
         if self._d.__class__ is Sparse:
             self._n = self._d.values.requires_grad_(requires_grad)._n
-        elif requires_grad is (self._n is None):
+        elif requires_grad is (self._n is None or tape.is_dead_end(self._n)):
             self._n = tape.new_leaf(self) if requires_grad else None
             current_interpreter().leaf_changed(self)
         return self

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from eager.core import sparse, state, tape
-from eager.core.grad_mode import set_grad_enabled
 from eager.core.interpreter import current_interpreter
 from eager.core.layouts import laid_out
 from eager.core.placed import Placed, data_of, filled, is_elsewhere
 from eager.core.sparse import is_sparse
+from eager.core.state import GRAD_ENABLED
 from eager.core.tensor import Tensor
 from eager.engine import hooks
 from eager.engine.crossing import laid_as
@@ -83,6 +83,14 @@ def node_of(x: Any) -> Any:
 def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> None:
     """Add `g` to `.grad` of the leaf behind `node`, or of the one of `inputs` that has that node."""
     tensor = node[tape.PARENTS]() if tape.is_leaf(node) else next(t for t in inputs if t._n is node)
+    if tensor._n is not None:  # else it is to have no gradient any more
+        _add_gradient(tensor, g, create_graph)
+    found = hooks.hooks_of(node)
+    if found is not None:
+        found.has_accumulated(node)
+
+
+def _add_gradient(tensor: Any, g: Tensor, create_graph: bool) -> None:
     old = getattr(tensor, "_g", None)
     if old is None:
         tensor._g = made = named(E.clone(g), "CopyBackwards") if create_graph else g
@@ -93,13 +101,9 @@ def accumulate(node: tape.Node, g: Tensor, create_graph: bool, inputs: Any) -> N
     elif create_graph:
         tensor._g = old + g
     elif is_elsewhere(old):
-        with set_grad_enabled(False):
-            current_interpreter().assign(old, E.add(old, g), "add")
+        current_interpreter().assign(old, E.add(old, g), "add")
     else:
         old._add_gradient(data_of(g))
-    found = hooks.hooks_of(node)
-    if found is not None:
-        found.has_accumulated(node)
 
 
 def backward(
@@ -127,7 +131,11 @@ def backward(
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     keep = bool(create_graph if retain_graph is None else retain_graph)
     inputs = inputs if inputs is None else tuple(map(_values, inputs))
-    current_interpreter().backward(tuple(map(_values, outputs)), cotangents, inputs, create_graph, keep)
+    before = GRAD_ENABLED.set(create_graph)  # for hooks of every kind
+    try:
+        current_interpreter().backward(tuple(map(_values, outputs)), cotangents, inputs, create_graph, keep)
+    finally:
+        GRAD_ENABLED.reset(before)
 
 
 def _values(x: Any) -> Any:

@@ -25,7 +25,7 @@ class Composite(list[Any]):
 def named(result: Any, name: str) -> Any:
     """`result`, just made by one op, with `name` for its node."""
     node = result._n
-    if isinstance(node, list):
+    if isinstance(node, list) and not tape.is_dead_end(node):
         tape.rename(node, name)
     return result
 
@@ -40,7 +40,7 @@ def enclosed_each(results: Sequence[Any], name: str, since: int) -> Sequence[Any
     made: dict[int, Composite] = {}
     for result in results:
         node = result._n
-        if not isinstance(node, list) or -node[0] <= since:
+        if not isinstance(node, list) or -node[0] <= since or tape.is_dead_end(node):
             continue
         light = node[tape.ABOUT].number is not None
         last = node[tape.PARENTS] if light else node

@@ -35,8 +35,8 @@ def _reshaper(name: str, function: Callable[..., Tensor]) -> Callable[..., Tenso
             result = function(self, *args, **kwargs)
         if result is self:
             return self
-        if isinstance(result._n, list):
-            node: str = result.grad_fn.name()
+        if isinstance(result._n, list) and (made := result.grad_fn) is not None:
+            node: str = made.name()
             named(result, _SQUEEZED.get(node) or node.replace("Backward0", "Backward1"))
         self._show(result, f"{name}_")
         if leaf.__class__ is list:  # a node of the tape: under a trace a leaf stays one

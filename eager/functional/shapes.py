@@ -84,6 +84,9 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
+UNEXPECTED = "unflatten got an unexpected error:\n{}"
+
+
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """`dim` split into `sizes`, of which one may be -1. As `torch.unflatten`."""
     shape = shape_of(input, "unflatten")
@@ -91,8 +94,10 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     sizes = sizes_of((sizes,))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
+    if not shape:
+        raise RuntimeError(UNEXPECTED.format(f"Dimension specified as {axis} but tensor has no dimensions"))
     if sizes.count(-1) > 1:
-        raise RuntimeError("unflatten got an unexpected error:\nonly one dimension can be inferred")
+        raise RuntimeError(UNEXPECTED.format("only one dimension can be inferred"))
     try:
         split = inferred_shape(sizes, shape[axis])
     except RuntimeError:
@@ -131,6 +136,8 @@ def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     """The dims in the order `dims`. As `torch.permute`."""
     shape = shape_of(input, "permute")
     order = sizes_of(axes if dims is None else (dims,), "permute(): argument 'dims'")
+    if dims is None and not axes:
+        raise TypeError('permute() missing 1 required positional arguments: "dims"')
     if len(order) == len(shape):
         order = tuple(axis_of(d, len(shape)) for d in order)
     return E.permute(input, dims=order)
@@ -140,10 +147,9 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """With `dim0` and `dim1` exchanged. As `torch.transpose`."""
     ndim = len(shape_of(input, "transpose"))
     a, b = axis_of(dim0, ndim), axis_of(dim1, ndim)
-    if not ndim:
-        return input
     order = list(range(ndim))
-    order[a], order[b] = b, a
+    if ndim:
+        order[a], order[b] = b, a
     return named(E.permute(input, dims=tuple(order)), "TransposeBackward0")
 
 

@@ -216,11 +216,8 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 def view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
     """The same bytes as elements of `dtype`, a view. RuntimeError if they do not make whole elements."""
     have, want = self._dtype(), dtype.numpy
-    shape = tuple(self._d.shape)
-    if have == want:
-        return E.reshape(self, shape=shape)
     if have.itemsize != want.itemsize:
-        _check_items(shape, stride(self), have, want)
+        _check_items(tuple(self._d.shape), stride(self), have, want)
     if not current_interpreter().immediate or not on_arrays(self):
         return E.bitcast(self, dtype=want)
     return Tensor._wrap(self._array().view(want))  # which, without a derivative, is no view to autograd

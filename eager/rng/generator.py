@@ -20,9 +20,10 @@ from eager.core.devices import CPU, check_device, device
 from eager.core.interpreter import current_interpreter
 from eager.core.shown import Shown, ShownObject
 from eager.core.tensor import Tensor
+from eager.rng.fused import fused
 from eager.rng.threefry import Threefry
 from graphc.errors import CaptureError
-from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64, UINT8, complex_of
+from graphc.ops.dtypes import BOOL, FLOAT32, FLOAT64, INT64, UINT8, complex_of, is_half
 
 DEFAULT_SEED = 67280421310721
 WORDS = 624  # of the state of MT19937
@@ -246,9 +247,12 @@ class Generator(ShownObject, metaclass=Shown):
             unit = words.view(np.int64).astype(FLOAT32)
             unit *= np.float32(2.0**-24)
         if (low, high) != (0, 1):
-            unit *= unit.dtype.type(high) - unit.dtype.type(low)
-            unit += unit.dtype.type(low)
-        return unit.astype(dtype, copy=False).reshape(shape)
+            kind = unit.dtype.type
+            unit = fused(unit, kind(high) - kind(low), kind(low))
+        result = unit.astype(dtype, copy=False).reshape(shape)
+        if is_half(dtype) or (low, high) != (0, 1):
+            result[result == dtype.type(high)] = low  # what has been rounded up to the end, as in PyTorch
+        return result
 
     def normal(self, shape: tuple[int, ...], dtype: np.dtype, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
         """Normal numbers by the Box-Muller transform; for a complex dtype `std` is that of the complex number."""

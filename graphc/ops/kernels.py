@@ -146,8 +146,8 @@ def conv_weight(
     count = _size(tuple(out))
     cols = _columns(x, shape[2:], stride, padding, dilation, groups)
     if groups == 1:  # one large product instead of N small ones
-        rows = np.moveaxis(g, 1, 0).reshape(o, -1)
-        return np.matmul(rows, cols[:, 0].transpose(0, 2, 1).reshape(n * count, -1)).reshape(shape)
+        rows = np.moveaxis(g, 1, 0).reshape(o, n * count)
+        return np.matmul(rows, cols[:, 0].transpose(0, 2, 1).reshape(n * count, _size(shape[1:]))).reshape(shape)
     rows = g.reshape(n, groups, o // groups, count)
     return np.matmul(rows, cols.transpose(0, 1, 3, 2)).sum(axis=0).reshape(shape)
 

@@ -48,7 +48,7 @@ def _conv(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
         raise RuntimeError("weight should have at least three dimensions")
     if w.ndim != rank + 2:
         raise RuntimeError(
-            f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight{list(w.shape)}, but got "
+            f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight {list(w.shape)}, but got "
             f"{x.ndim}-dimensional input of size {list(x.shape)} instead"
         )
     groups = params["groups"]

@@ -613,3 +613,24 @@ def test_gradient_at_the_edge_of_one_of_several_outputs(create_graph: bool):
     total = (pieces[0] * 2 + pieces[1] * 3).sum()
     found = torch.autograd.grad(total, edges, create_graph=create_graph)
     assert [g.tolist() for g in found] == [[2.0, 2.0], [3.0, 3.0]]
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_leaf_that_was_frozen_after_its_use_gets_no_gradient(create_graph: bool):
+    x, w, called = leaf([1.0, 2.0]), leaf([3.0, 4.0]), []
+    loss = (x * w).sum()
+    x.register_post_accumulate_grad_hook(called.append)
+    x.requires_grad_(False)
+    loss.backward(create_graph=create_graph)
+    assert x.grad is None and w.grad.tolist() == [1.0, 2.0] and called[0] is x
+
+
+@pytest.mark.parametrize("view", [lambda x: x.view(-1), lambda x: x.mT, lambda x: x[0], lambda x: (x * 1).unbind()[0]])
+def test_a_view_without_history_may_become_a_leaf(view: Any):
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    with torch.no_grad():
+        part = view(x)
+    assert part.is_leaf and part.grad_fn is None
+    (part.requires_grad_() * 2).sum().backward()
+    assert part.grad.tolist() == torch.full(part.shape, 2.0).tolist() and x.grad is None

@@ -79,6 +79,8 @@ ROWS = [
     (lambda s: s.y.chunk(3)[1].mul_(2), RuntimeE, "Output 1 of Split is a view"), (lambda s: s.y.split(1)[2].mul_(2), RuntimeE, "Output 2 of Split is a view"),
     (lambda s: made_in_no_grad(s).add_(1), RuntimeE, "A view was created in no_grad mode and is being modified inplace with grad mode enabled."),
     (lambda s: s.x.resize_(2), RuntimeE, "cannot resize variables that require grad"),
+    (lambda s: s.m.permute(), TypeE, 'permute() missing 1 required positional arguments: "dims"'),
+    (lambda s: s.z[0].unflatten(0, (1, 1)), RuntimeE, "unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions"),
     # flags and gradients
     (lambda s: torch.tensor([1], requires_grad=True), RuntimeE, "Only Tensors of floating point and complex dtype can require gradients"),
     (lambda s: assign(s.i, "requires_grad", True), RuntimeE, "only Tensors of floating point and complex dtype can require gradients"),

@@ -52,7 +52,12 @@ def test_backward_inside_a_hook():
     inner = leaf(2.0)
     x = leaf(1.0)
     y = x * 1
-    y.register_hook(lambda g: (inner * inner * g.detach()).backward())
+
+    @torch.enable_grad()
+    def hook(g):
+        (inner * inner * g.detach()).backward()
+
+    y.register_hook(hook)
     (y * 5).backward()
     assert x.grad.tolist() == [5.0] and inner.grad.tolist() == [20.0]
 
@@ -74,6 +79,38 @@ def test_hook_values_equal_under_grad_and_backward():
         return torch.autograd.grad(total, x)[0].tolist()
 
     assert run(by_backward) == run(by_grad)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_hooks_record_where_the_gradients_can_be_differentiated(create_graph):
+    x, recorded = leaf(1.0, 2.0), []
+    see = lambda *_: recorded.append(torch.is_grad_enabled())
+    y = x * x
+    x.register_hook(see)
+    x.register_post_accumulate_grad_hook(see)
+    y.grad_fn.register_prehook(see)
+    y.grad_fn.register_hook(see)
+    y.backward(torch.ones(2), create_graph=create_graph)
+    assert recorded == [create_graph] * 4 and torch.is_grad_enabled()
+
+
+@pytest.mark.on_numpy
+def test_a_hook_takes_the_step_of_its_parameter():
+    def trained(transform):
+        x = leaf(1.0, 2.0)
+        x.register_post_accumulate_grad_hook(lambda p: p.add_(p.grad, alpha=-0.5))
+
+        @transform
+        def step():
+            x.grad = None
+            (x * x).sum().backward()
+
+        for _ in range(3):
+            step()
+        return x.tolist()
+
+    assert trained(lambda fn: fn) == trained(graphc.compile) == [0.0, 0.0]
 
 
 def test_tensor_hooks_are_captured():

@@ -25,6 +25,9 @@ MODULES: dict[str, Make] = {
     "linear without bias": lambda n: n.Linear(3, 4, bias=False),
     "conv": lambda n: n.Conv2d(3, 6, 3, padding=1, stride=2),
     "conv same": lambda n: n.Conv2d(2, 4, (3, 5), padding="same", groups=2, bias=False),
+    "conv of other sizes": lambda n: n.Sequential(
+        n.Conv2d(1, 2, (3,)), n.Conv2d(1, 2, 3, (2,), padding=(1,)), n.Conv1d(1, 2, (2, 3, 4), padding="same")
+    ),
     "conv dilated": lambda n: n.Conv2d(1, 2, 3, dilation=2, padding=(1, 2)),
     "embedding": lambda n: n.Embedding(10, 4),
     "embedding with padding": lambda n: n.Embedding(10, 4, padding_idx=-2),

@@ -6,6 +6,7 @@ makes a leaf of uniform numbers, and `I`, two indices.
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import eager
 import graphc
 from tests.oracle import asked_of_torch, torch_or_skip
 
+X = eager.ones(3, 2)
 CALLS = (Path(__file__).parent / "nn_expressions.txt").read_text().splitlines()
 # what draws random numbers between its leaves, or depends on values that a trace does not have
 NOT_COMPILED = ("rand(", "randn", "dropout", "rrelu", "gumbel", "max_norm", "scale_grad_by_freq")
@@ -93,3 +95,28 @@ def test_points_on_the_border_of_an_image_have_the_value_of_its_pixels(compiled:
         return eager.nn.functional.grid_sample(image, grid, padding_mode=padding_mode, align_corners=True).flatten()
 
     assert (graphc.compile(sampled) if compiled else sampled)(image, grid).tolist() == [np.inf, 1.0]
+
+
+def test_pixels_of_no_images_are_shuffled():
+    assert eager.nn.PixelShuffle(2)(eager.ones(0, 8, 3, 2)).shape == (0, 2, 6, 4)
+    assert eager.nn.PixelUnshuffle(2)(eager.ones(0, 2, 6, 4)).shape == (0, 8, 3, 2)
+
+
+def test_an_empty_batch_gives_the_parameters_gradients_of_zeros():
+    norm = eager.nn.BatchNorm1d(2)
+    norm(eager.zeros(0, 2)).sum().backward()
+    assert [p.grad.tolist() for p in norm.parameters()] == [[0.0, 0.0]] * 2
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda n: n.BatchNorm1d(2, 0.0)(X), "batch_norm eps must be positive during training, but got 0.0"),
+        (lambda n: n.BatchNorm1d(2, -1.0).eval()(X), "batch_norm eps must be non-negative, but got -1.0"),
+        (lambda n: n.CircularPad1d(1)(eager.ones(1, 2, 3, 4)), "expected 2D or 3D input (got 4D input)"),
+        (lambda n: n.CircularPad3d(1)(eager.ones(2, 3, 4)), "expected 4D or 5D input (got 3D input)"),
+    ],
+)  # fmt: skip
+def test_what_a_layer_refuses(call: Any, message: str):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        call(eager.nn)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from eager.core import dtypes
 from eager.core.interpreter import Interpreter, interpreting
 from eager.core.tensor import Tensor
 from eager.rng import fills, functions
+from eager.rng.fused import fused
 from eager.rng.generator import Generator
 from tests.eager.tensors import leaf, tensor
 from tests.oracle import torch_or_skip
@@ -48,10 +50,28 @@ def test_uniform_streams_are_equal_to_the_bit(torch: Any, shape: tuple[int, ...]
     a, b = functions.rand(shape, dtype=mine), torch.rand(shape, dtype=theirs)
     assert_same_bits(a, b)
     assert_same_bits(functions.bernoulli(a), torch.bernoulli(b))
-    assert_same_bits(a.uniform_(-0.3, 0.7), b.uniform_(-0.3, 0.7))
+    for ends in ((-0.3, 0.7), (-0.3, 0.2), (1, 1 + 2**-20)):
+        assert_same_bits(a.uniform_(*ends), b.uniform_(*ends))
     assert_same_bits(a.bernoulli_(0.3), b.bernoulli_(0.3))
     assert_same_bits(a.random_(), b.random_())
     assert_same_bits(a.random_(3, 20), b.random_(3, 20))
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_uniform_numbers_of_few_digits_stay_below_the_end(torch: Any, name: str):
+    def drawn(t: Any) -> list[Any]:
+        dtype = getattr(t, name)
+        return [t.rand(4000, dtype=dtype).float(), t.empty(4000, dtype=dtype).uniform_(5, 7).float()]
+
+    for mine, theirs in zip(drawn(eager), drawn(torch), strict=True):
+        assert_same_bits(mine, theirs)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_fused_sum_is_rounded_once(dtype: Any):
+    x, factor, term = np.linspace(0, 1, 101).astype(dtype), dtype(1 / 3), dtype(-0.1)
+    exact = [dtype(float(Fraction(float(v)) * Fraction(float(factor)) + Fraction(float(term)))) for v in x]
+    assert fused(x, factor, term).tolist() == exact
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -408,3 +408,17 @@ def test_a_view_with_memory_of_its_own_is_written_alone():
     base.add_(leaf)
     assert view.tolist() == [0.0, 0.0]
     assert not view.requires_grad
+
+
+def test_a_view_of_the_same_dtype_is_one_of_bits():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    bits = x.view(torch.float32)
+    assert (bits.requires_grad, bits.is_leaf, bits._base) == (False, True, None)
+    bits.mul_(2)
+    assert x.tolist() == [2.0, 4.0]
+
+
+def test_the_transpose_of_a_number_is_a_view():
+    x = torch.tensor(2.0, requires_grad=True)
+    for y in (x.transpose(0, -1), x.swapaxes(0, 0)):
+        assert y is not x and y._base is x and y.grad_fn.name() == "TransposeBackward0"

@@ -44,14 +44,14 @@ def _check_dtype(input: Tensor) -> None:
         raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{torch_name(dtype)}'")
 
 
-def _kept(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
-    """Ones with probability 1 - p, else zeros."""
+def _kept(like: Tensor, shape: tuple[int, ...] | None, p: float) -> Tensor:
+    """Ones with probability 1 - p, else zeros, of `shape`, or of that of `like`, in the order of its memory."""
     if is_sparse(like):
         raise not_implemented("bernoulli_", like._d)
     kind = like._dtype()
     source = source_of(None, like)
     draw = lambda shape: source.bernoulli(shape, kind, 1 - p)
-    if shape != tuple(like._d.shape):
+    if shape is not None:
         return sample(draw, shape, kind, source, like)
     return sample_like(draw, like, kind, source)
 
@@ -59,11 +59,12 @@ def _kept(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element 0 with probability `p`, else divided by 1 - p; `input` itself if not `training`. As in PyTorch."""
     check_probability(p)
-    return _dropped(input, tuple(shape_of(input, "dropout")), p, training, inplace)
+    shape_of(input, "dropout")
+    return _dropped(input, None, p, training, inplace)
 
 
 def _dropped(
-    input: Tensor, noise: tuple[int, ...], p: float, training: bool, inplace: bool, to_limit: bool = False
+    input: Tensor, noise: tuple[int, ...] | None, p: float, training: bool, inplace: bool, to_limit: bool = False
 ) -> Tensor:
     """`to_limit`: zeros are those of selu's limit, shifted and scaled so that mean 0 and variance 1 stay."""
     if not training or p == 0:
@@ -134,7 +135,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout to selu's limit that keeps mean 0 and variance 1. As `torch.nn.functional.alpha_dropout`."""
     check_probability(p)
-    return _dropped(input, tuple(shape_of(input, "alpha_dropout")), p, training, inplace, to_limit=True)
+    shape_of(input, "alpha_dropout")
+    return _dropped(input, None, p, training, inplace, to_limit=True)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:

@@ -10,6 +10,7 @@ import numpy as np
 from eager.core.dtypes import type_name
 from eager.core.grad_mode import no_grad
 from eager.core.tensor import Tensor
+from eager.core.warned import warn
 from eager.engine.language import E
 from eager.engine.node_names import whole
 from eager.functional.arguments import constant, shape_of
@@ -104,7 +105,14 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     Bags are the rows of a 2-D input, or begin at `offsets` in a 1-D one. With `sparse`, the gradient of the
     weight is a sparse COO tensor.
     """
+    if weight._dtype() == INT64 and is_floating(input._dtype()):
+        warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`."
+        )
+        input, weight = weight, input
     shape = shape_of(input, "embedding_bag")
+    include_last_offset = include_last_offset and len(shape) != 2
     if per_sample_weights is not None and per_sample_weights._d.shape != shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "

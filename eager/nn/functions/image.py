@@ -53,8 +53,6 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
             f"but input.size(-3)={c} is not divisible by {r * r}"
         )
-    if not math.prod(shape):
-        return input.clone()
     k = len(lead)
     split = E.reshape(input, shape=(*lead, c // (r * r), r, r, h, w))
     turned = E.permute(split, dims=(*range(k), k, k + 3, k + 1, k + 4, k + 2))
@@ -72,8 +70,6 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but input.size({at})={size} is "
                 f"not divisible by {r}"
             )
-    if not math.prod(shape):
-        return input.clone()
     k = len(lead)
     split = E.reshape(input, shape=(*lead, c, h // r, r, w // r, r))
     turned = E.permute(split, dims=(*range(k), k, k + 2, k + 4, k + 1, k + 3))

@@ -148,7 +148,8 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     losses = E.neg(E.add(yes, no))
     if weight is not None:
         losses = E.mul(losses, weight)
-    losses = E.div(E.sum(losses, axis=(len(losses._d.shape) - 1,), keepdims=False), float(losses._d.shape[-1]))
+    classes = len(input._d.shape) - 1, input._d.shape[-1]  # the dim of `losses`, which may have others before it
+    losses = E.div(E.sum(losses, axis=classes[:1], keepdims=False), float(classes[1]))
     return reduced(losses, reduction)
 
 

@@ -117,6 +117,9 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     count = shape[0] * math.prod(shape[2:]) if shape else 1
     if training and count == 1:
         raise ValueError(FEW_VALUES.format(shape=list(shape)))
+    if eps <= 0.0 if training else eps < 0.0:
+        rule = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {rule}, but got {eps}")
     if not training:
         for name, t in (("running_mean", running_mean), ("running_var", running_var)):
             if t is None:
@@ -124,7 +127,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     _check_features(channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     _check_dtype(input, "batch_norm", weight, bias, running_mean, running_var)
     if not math.prod(shape):
-        return E.mul(input, 1)
+        return _affine(E.mul(input, 1), weight, bias, channel)
     if training:
         _move(input, running_mean, running_var, axis, momentum)
         return _affine(E.standardize(input, axis=axis, eps=eps), weight, bias, channel)

@@ -163,6 +163,10 @@ def _lp_pool(rank: int) -> Any:
     def function(
         input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Tensor:
+        if math.isinf(norm_type):
+            sizes = E.abs(input) if norm_type > 0 else E.neg(E.abs(input))
+            largest = (max_pool1d, max_pool2d, max_pool3d)[rank - 1](sizes, kernel_size, stride, 0, 1, ceil_mode)
+            return largest if norm_type > 0 else E.neg(largest)
         pool = (avg_pool1d, avg_pool2d, avg_pool3d)[rank - 1]
         mean = pool(power(input, float(norm_type)), kernel_size, stride, 0, ceil_mode)
         size = math.prod(window_tuple(kernel_size, rank, name, "kernel_size"))

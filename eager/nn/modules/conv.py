@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from eager.core.tensor import Tensor
 from eager.nn import functional as F
@@ -24,6 +24,7 @@ class _ConvNd(Layer):
     """What all convolutions share. `rank` is the number of spatial dimensions."""
 
     transposed = False
+    _usual: ClassVar = {"padding": 0, "dilation": 1, "output_padding": 0}
 
     def _begin(self, arguments: dict[str, Any]) -> None:
         """Check and keep the arguments of `__init__`, and make the parameters."""
@@ -58,16 +59,15 @@ class _ConvNd(Layer):
         )  # fmt: skip
         self.reset_parameters()
 
-    def _borders(self) -> list[int]:
+    def _borders(self) -> Sequence[int]:
         """`padding` as `F.pad` takes it: last dimension first, both ends."""
-        ends: list[int] = []
-        for p, d, k in zip(
-            repeated(0, self.rank) if isinstance(self.padding, str) else self.padding, self.dilation, self.kernel_size,
-            strict=True,
-        ):  # fmt: skip
-            total = d * (k - 1) if self.padding == "same" else 2 * p
-            ends = [total // 2, total - total // 2, *ends]
-        return ends
+        if not isinstance(self.padding, str):
+            return tuple(p for p in reversed(self.padding) for _ in range(2))
+        # how many sizes there are is asked where the layer is called, as in PyTorch
+        same = self.padding == "same"
+        totals = [d * (k - 1) if same else 0 for d, k in zip(self.dilation, self.kernel_size, strict=False)]
+        totals += [0] * (len(self.kernel_size) - len(totals))
+        return [end for total in reversed(totals) for end in (total // 2, total - total // 2)]
 
     def reset_parameters(self) -> None:
         """Draw new values: uniform in +-1 / sqrt(fan_in)."""
@@ -75,10 +75,10 @@ class _ConvNd(Layer):
             fan_in_init(self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        zeros, ones = (0,) * len(self.stride), (1,) * len(self.stride)
+        usual = {name: (value,) * len(getattr(self, name)) for name, value in self._usual.items()}
         return (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-            f"{unusual(self, padding=zeros, dilation=ones, output_padding=zeros, groups=1)}"
+            f"{unusual(self, **usual, groups=1)}"
             f"{', bias=False' if self.bias is None else ''}{unusual(self, padding_mode='zeros')}"
         )
 

@@ -55,6 +55,12 @@ class _ReplicationPad(_Pad):
 class _CircularPad(_Pad):
     mode = "circular"
 
+    def forward(self, input: Tensor) -> Tensor:
+        if len(input._d.shape) - self.rank not in (1, 2):
+            expected = f"{self.rank + 1}D or {self.rank + 2}D"
+            raise ValueError(f"expected {expected} input (got {len(input._d.shape)}D input)")
+        return super().forward(input)
+
 
 ConstantPad1d, ConstantPad2d, ConstantPad3d = of_each_rank(_ConstantPad, "Borders of one value, for")
 ZeroPad1d, ZeroPad2d, ZeroPad3d = of_each_rank(_ZeroPad, "Borders of zeros, for")
