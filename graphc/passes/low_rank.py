@@ -262,14 +262,15 @@ class LowRank:
         """U, c and C of D + c U M U^T."""
         F, builder = self._builder.language, self._builder
         columns: list[Symbol] = []
-        c = float(parts[0].coefficient) if len(parts) == 1 else 1.0
+        alone = len(parts) == 1
+        c = float(parts[0].coefficient) if alone else 1.0
         for part in parts:
             u = builder.symbol(part.factor)
             u = F.reshape(u, shape=(u.shape[0], 1)) if len(u.shape) == 1 else u
             u = swap_last(F, u) if part.turned else u
             for root in map(builder.symbol, part.roots):
                 u = u * root
-            columns.append(u if part.coefficient == c else u * float(part.coefficient) ** 0.5)
+            columns.append(u if alone or part.coefficient == 1 else u * float(part.coefficient) ** 0.5)
         u = columns[0] if len(columns) == 1 else F.cat(*columns, axis=1)
         added = builder.constant(1 / c, u.dtype) if d.shape else d if c == 1 else d * (1 / c)
         gram = swap_last(F, u) @ (self._over(u, d) if d.shape else u)

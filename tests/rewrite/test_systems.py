@@ -248,6 +248,17 @@ def test_singular_matrices_are_refused_in_the_name_of_who_asked(name: str):
         fast(torch.from_numpy(SINGULAR))
 
 
+@pytest.mark.parametrize("count", [3, 7, 30])
+def test_a_mean_of_products_of_few_columns(count: int):
+    """A third is no number of the machine: what is divided between U and its transpose is divided once."""
+    U, b = torch.from_numpy(GIVEN["U"]), torch.from_numpy(GIVEN["b"])
+    wanted = lambda C, b: solve(C + 0.1 * one(), b) + slogdet(C + one())[1]
+    graph = graphc.trace(lambda U, b: wanted(U @ U.T / count, b), U, b)
+    optimized = optimize(graph)
+    assert all(node.size <= U.numel() for node in optimized.nodes.values()), optimized
+    _check(optimized(U.numpy(), b.numpy()), graph(U.numpy(), b.numpy()))
+
+
 def test_a_diagonal_with_a_zero_is_not_refused():
     def f(U: Any, d: Any, s: Any) -> Any:
         return solve(torch.diag(d**2) + s**2 * one() + U @ U.T, U[:, 0])
