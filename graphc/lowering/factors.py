@@ -252,9 +252,9 @@ def _sign(factors: Factors) -> Any:
     return 1 - 2 * factors.parity
 
 
-def regular_factors(factors: Factors, checked: bool = True, **params: Any) -> Any:
+def regular_factors(factors: Factors) -> Any:
     """Whether no matrix is singular."""
-    return (_pivots(factors) != 0).all() if checked else True
+    return (_pivots(factors) != 0).all()
 
 
 def definite_factors(factors: Factors, x: Any) -> Any:

@@ -72,9 +72,9 @@ def _cofactor_vjp(F, g, r, input):
 
 def _det_vjp(F, g, r, input, input_shape):
     shape = (*input_shape[:-2], 1, 1)
-    d = F.reshape(g, shape=shape) * F.cofactor(input)
-    # det(x) x^-T, computed like this, is 0 for a singular matrix: PyTorch's choice
-    return d if input_shape[-1] < 2 else F.where(F.reshape(r, shape=shape) == 0, 0, d)
+    if input_shape[-1] >= 2:
+        g = F.where(r == 0, 0, g)  # det(x) x^-T, computed like this, is 0 for a singular matrix: PyTorch's choice
+    return F.reshape(g, shape=shape) * F.cofactor(input)
 
 
 det = op(

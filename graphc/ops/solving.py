@@ -110,7 +110,7 @@ def singular_message(asked: str) -> str:
     return _MESSAGES[asked]
 
 
-_REGULAR = Check(_regular, LinAlgError, lambda params: singular_message(params["asked"]))
+_REGULAR = Check(_regular, LinAlgError, lambda params: singular_message(params["asked"]), asked="checked")
 
 
 def _eliminations(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> int:

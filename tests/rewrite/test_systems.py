@@ -82,6 +82,13 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "low T": lambda X,b: solve(one()+X.T.T@X.T,b),
     "not low": lambda X,U,b: solve(one()*3+X[:,:5]@U.T,b),
     "neg low": lambda X,b: solve(one()-.1*X@X.T,b),
+    "update": lambda X,U,b: solve(2*one()+X[:,:5]@U.T-.5*torch.outer(b,X[:,6]),b),
+    "update d": lambda X,U,b,d: inv(torch.diag(d*d+.1)+X[:,:5]@torch.diag(d[:5]-1)@U.T)@b,
+    "update of products": lambda A,X,U,b: solve(one()+X@A[:7,:9]@A[:9]+.3*U@torch.diag(b[:5])@A[:5,:5]@X[:,2:].T,b),
+    "update ld": lambda b,d,s: slogdet(one()+torch.outer(b*s,d)*s)[1]+slogdet(one()-torch.outer(b,d))[0],
+    "update det": lambda X,U: det(.9*one()+X[:,:5]@U.T),
+    "update log det": lambda b,d: torch.log(torch.abs(det(one()+b[:,None]*d[None,:]))),
+    "low det": lambda X,d: det(.9*one()+X@X.T/7)+det(torch.diag(d*d+.1)+X@X.T),
     "gram": lambda A,B: solve(A.T@A+one(),B),
     "gp": lambda S,b: -.5*b@inv(S)@b-.5*logdet(S),
     "gp2": lambda X,b,s: -.5*b@solve(X@X.T+s**2*one(),b)-.5*logdet(X@X.T+s**2*one()),
@@ -177,7 +184,9 @@ def _check(found: Any, expected: Any) -> None:
 LEFT: dict[str, set[str]] = {
     "inv b": {"solve"}, "chain": {"solve", "matmul"}, "diag": set(), "diag+c": set(), "tril": {"solve_triangular"},
     "LLt": {"solve_triangular"}, "logdet LLt": set(), "logdet tri": set(), "det tri": set(), "low": set(),
-    "low d": set(), "low ld": set(),  "gp": {"solve", "slogdet"}, "invinv": {"solve", "slogdet"}, "inv sum": {"solve"},
+    "low d": set(), "low ld": set(), "not low": set(), "update": set(), "update d": set(), "update of products": set(),
+    "update ld": set(), "update det": set(), "update log det": set(), "low det": set(), "gp": {"solve", "slogdet"},
+    "invinv": {"solve", "slogdet"}, "inv sum": {"solve"},
     "inv row": {"solve"}, "kron two": set(), "kron logdet": set(), "kron noise": set(), "kron sum": set(), "Q": set(),
     "chol": {"cholesky", "solve_triangular"}, "blk": {"solve"},
     "low weighed": set(),
@@ -212,6 +221,12 @@ def test_what_is_left(name: str):
     assert found <= LEFT[name], optimized
 
 
+@pytest.mark.parametrize("name", ["update", "update ld", "update det", "update log det", "low det"])
+def test_gradients_with_few_columns_are_products_through_them(name: str):
+    optimized = optimize(_graph(PROGRAMS[name], True)[0])
+    assert not any(node.size >= N * N and node.inputs for node in optimized.nodes.values()), optimized
+
+
 @pytest.mark.parametrize("name", ["logdet LLt", "logdet tri"])
 def test_gradients_of_triangles_are_diagonals(name: str):
     optimized = optimize(_graph(PROGRAMS[name], True)[0])
@@ -232,6 +247,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "low rank, pushed": (
         lambda A: (lambda U: solve(A[1, 1] ** 2 * one() + U @ U.T, U @ A[0, :3]))(A[:, :3]), "torch.linalg.solve: ",
     ),
+    "update": (lambda A: solve(one() - torch.outer(one()[3], one()[3] * (1 - A[1, 1])), A[0]), "torch.linalg.solve: "),
     "cancelled": (lambda A: inv(A) @ A @ A, "linalg.inv: "),
 }  # fmt: skip
 
