@@ -321,3 +321,27 @@ def test_operands_of_two_dtypes_are_refused_before_anything_is_computed():
     for ask in (E.solve, E.solve_triangular):
         with pytest.raises(RuntimeError, match="Expected A and B to have the same dtype, but found A of type Double"):
             graphc.trace(ask, a, b)
+
+
+# (the program, whether it takes half a solution)
+HALVES: dict[str, tuple[Callable[..., Any], bool]] = {
+    "diagonal of a hat matrix": (lambda X: torch.diagonal(X @ inv(X.T @ X) @ X.T), True),
+    "distances by Mahalanobis": (lambda B, S, b: ((B - b) @ inv(spd(S)) * (B - b)).sum(1), True),
+    "of rows": (lambda B, S: (solve(spd(S), B) * B).sum(0, keepdim=True), True),
+    "of columns": (lambda B, S: (solve(spd(S), B) * B).sum(1), False),
+    "transposed": (lambda B, S: (solve(spd(S), B) * B.T).sum(0), False),
+    "of no symmetric matrix": (lambda A, B: (solve(A, B) * B).sum(0), False),
+    "of a solution that is read": (lambda B, S: (lambda x: (x * B).sum(0) + x[3])(solve(spd(S), B)), False),
+    "of an indefinite matrix": (lambda B, X: (solve(B + B.T, X) * X).sum(0), True),
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_halves_of_solutions(name: str):
+    f, is_half = HALVES[name]
+    graph, given = _graph(f, False)
+    optimized = optimize(graph)
+    assert ("quadratic" in {node.op.name for node in optimized.nodes.values()}) == is_half, optimized
+    expected = graph(*[x.numpy() for x in given])
+    _check(optimized(*[x.numpy() for x in given]), expected)
+    _check(graphc.lower(optimized)(*given), expected)
