@@ -26,7 +26,9 @@ from graphc.rewrite.cost import node_cost
 SPREAD = 100.0  # how much smaller than the others some elements of D may be: as many as there are columns
 LEAST = 32  # rows
 COLUMNS = 0.25  # for each row, at most
-SHARE = 0.25  # of the cost of the graph, that what asks for inverses and determinants must have
+# of the cost of the graph as it is written, which products may have that come to nothing beside a small inverse: what
+# asks for inverses and determinants must have so much
+SHARE = 0.1
 
 
 class Version(NamedTuple):
