@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from graphc.normal.affine import Index, Unsolved, label
 from graphc.normal.bounds import FACTORED
 from graphc.normal.form import Factor, Form, Number, Term, collected, tidy
-from graphc.normal.plan import Memory, planned
+from graphc.normal.plan import planned
 from graphc.rewrite.cost import WRITE
 
 
@@ -35,18 +35,21 @@ DIGITS = 15  # of numbers in proportion
 MOST_FACTORS = 7  # of terms from which common ones are taken out: each try is a plan
 
 
-def factored(form: Form, name: Callable[[Form], int], memory: Memory | None = None) -> Form:
+def factored(form: Form, name: Callable[[Form], int], charge: Callable[[int], None] | None = None) -> Form:
     """`form` with factors that terms have in common taken out, as far as that pays.
 
-    name: gives an atom to a sum that is left in brackets; memory: of products that others have as well
+    name: gives an atom to a sum that is left in brackets; charge: counts the work
     """
-    memory = Memory() if memory is None else memory
-    while (shorter := _shorter(form, name, memory)) is not None:
+    while (shorter := _shorter(form, name, charge or _nothing)) is not None:
         form = shorter
     return form
 
 
-def _shorter(form: Form, name: Callable[[Form], int], memory: Memory) -> Form | None:
+def _nothing(units: int) -> None:
+    pass
+
+
+def _shorter(form: Form, name: Callable[[Form], int], charge: Callable[[int], None]) -> Form | None:
     """With the factor taken out that saves most."""
     groups: dict[Any, dict[Term, _Common]] = {}
     for t in form.terms if len(form.terms) > 1 else ():
@@ -58,10 +61,10 @@ def _shorter(form: Form, name: Callable[[Form], int], memory: Memory) -> Form | 
     most, best = 0.0, None
     for group in groups.values():
         if len(group) > 1:
-            memory.charge(2 * FACTORED * len(group))
+            charge(2 * FACTORED * len(group))
             inner, outer = _taken_out([*group.values()], None)
             try:
-                before = _cost(Form(form.shape, tuple(group)), memory=memory)
+                before = _cost(Form(form.shape, tuple(group)))
                 saved = before - _cost(inner, _in_a_loop(outer)) - _cost(Form(form.shape, (outer,)))
                 left = [t for t in form.terms if t not in group]
                 saved += _shared((*left, *inner.terms, outer)) - _shared(form.terms)
@@ -217,17 +220,13 @@ def _in_a_loop(t: Term) -> bool:
     return len({frozenset(_labels(f.places)) for f in t.factors}) == 1
 
 
-def _cost(form: Form, read_in_loop: bool = False, memory: Memory | None = None) -> float:
-    """What the terms cost, and adding them up. memory: of products that others have as well"""
+def _cost(form: Form, read_in_loop: bool = False) -> float:
+    """What the terms cost, and adding them up."""
     each = 1 if read_in_loop else 1 + WRITE
     total = float((len(form.terms) - 1) * each * math.prod(form.shape))
     for t in form.terms:
         if len(t.factors) > MOST_FACTORS:
             raise Unsolved
-        whole = t.factors, frozenset(_labels(t.places)), t.sizes
-        if memory is not None and memory.is_shared(*whole):
-            total += planned(*whole, memory).cost
-            continue
         number: dict[int, int] = {}  # which atoms they are does not matter
         factors = tuple([Factor(number.setdefault(f.atom, len(number)), f.places) for f in t.factors])
         total += _term_cost(factors, frozenset(_labels(t.places)), t.sizes)

@@ -151,7 +151,7 @@ class Writer:
 
     def _emitted(self, form: Form, dtype: Any) -> Symbol:
         """A form, with common factors before brackets. Raises Unsolved."""
-        form = factored(form, self._bracket, self._memory)
+        form = factored(form, self._bracket, self._memory.charge)
         self._memory.note([_of(t) for t in form.terms if any(f.atom in self._inside for f in t.factors)])
         atoms = {f.atom for t in form.terms for f in t.factors}
         given = {k: self.symbol(k) if k >= 0 else self._emitted(self._inside[k], dtype) for k in atoms}

@@ -54,15 +54,6 @@ def _cg_by_hand(A, r, p):
     return (r @ r) / (p @ q) * q
 
 
-def _updated(B, u, v, b):
-    return (B - B @ torch.outer(u, v) @ B / (1 + v @ B @ u)) @ b
-
-
-def _updated_by_hand(B, u, v, b):
-    p, q = B @ b, B @ u
-    return p - q * ((v @ p) / (1 + v @ q))
-
-
 def _squeezed(X, A, B):
     return (X * torch.sigmoid(torch.relu(X.mean(-1) @ A) @ B)[:, :, None]).sum(-1)
 
@@ -120,7 +111,6 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Sequence[tuple
         lambda X, A: (X @ A * X).sum(), lambda X, A: ((X.T @ X) * A).sum(), ((20 * N, 24), (24, 24)), True,
     ),
     "quasi-Newton update": (_bfgs, _bfgs_by_hand, (M, V, V, V), False),
-    "update of an inverse, applied": (_updated, _updated_by_hand, (M, V, V, V), True),
     "planar flow": (
         lambda u, w: torch.linalg.slogdet(torch.eye(N, dtype=D) + torch.outer(u, w))[1],
         lambda u, w: torch.log(torch.abs(1 + u @ w)), (V, V), True,
