@@ -310,7 +310,7 @@ RULES: dict[str, Rule] = {
     ),
     **dict.fromkeys(
         (
-            "cholesky", "cofactor", "det", "eig", "eigh", "inv", "lu", "matrix_exp", "permutation", "qr",
+            "cholesky", "cofactor", "det", "eig", "eigh", "inv", "lu", "matrix_exp", "permutation", "qr", "quadratic",
             "solve", "solve_triangular", "svd",
         ),
         leading,

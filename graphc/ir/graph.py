@@ -104,9 +104,11 @@ class Node(_Fields, metaclass=_Frozen):
 
     @property
     def check(self) -> Check | None:
-        """The run-time check of the op, unless it always holds for results of this type."""
+        """The run-time check of the op, unless it always holds for results of this type, or is not asked for."""
         check = self.op.check
-        return None if check is None or (check.whole_only and is_inexact(self.results[0].dtype)) else check
+        if check is None or (check.whole_only and is_inexact(self.results[0].dtype)):
+            return None
+        return check if not check.asked or self.params[check.asked] else None
 
     def on(self, inputs: tuple[int, ...]) -> Node:
         """The same operation on other operands."""

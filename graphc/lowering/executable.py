@@ -222,8 +222,8 @@ class Executable:
 
     def verify(self, outputs: Sequence[Any]) -> None:
         """Raise what a run-time check of the program has found, if it `fails`. Waits for the program to end."""
-        # waits by itself, but in a way that takes two more switches between threads
-        if (number := outputs[-1].block_until_ready().item()) >= 0:
+        # waits by itself, but in a way that takes two more switches between threads; `item` of JAX copies
+        if (number := np.asarray(outputs[-1].block_until_ready()).item()) >= 0:
             raise self._error(number, outputs[:-1])
 
     def call(self, *arrays: Any) -> Sequence[Any]:

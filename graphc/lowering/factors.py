@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -35,8 +35,8 @@ LEAST = 4  # rows of a matrix: JAX has formulas for determinants of fewer
 # rows: with fewer, Cholesky's factorization saves less than asking whether it failed takes; and before that, where it
 # is not known, whether a matrix is symmetric
 FEWEST, ASKED = 32, 64
-_SOLVE, _INV, _SLOGDET, _DET, _COFACTOR = FACTORED = tuple(
-    [OPS[name] for name in ("solve", "inv", "slogdet", "det", "cofactor")]
+_SOLVE, _INV, _SLOGDET, _DET, _COFACTOR, _QUADRATIC = FACTORED = tuple(
+    [OPS[name] for name in ("solve", "inv", "slogdet", "det", "cofactor", "quadratic")]
 )
 BY_COLUMNS = (
     *FACTORED,
@@ -87,6 +87,8 @@ def use(node: Node, factors: str, turned: bool, names: Mapping[int, str]) -> str
     """Python source for a node that needs these factors."""
     if node.op is _SOLVE:
         return f"ops.solve_factored({factors}, {names[node.inputs[1]]}, turned={turned})"
+    if node.op is _QUADRATIC:
+        return f"ops.quadratic_forms_of_factors({factors}, {names[node.inputs[1]]})"
     if node.op is _INV:
         return f"ops.invert_factored({factors}, turned={turned})"
     if node.op is _COFACTOR:
@@ -179,27 +181,46 @@ def _is_mirrored(x: Any) -> Any:
     return lax.cond((x[..., 0, :] == x[..., :, 0]).all(), whole, lambda x: jnp.bool_(False), x)
 
 
-def solve_factored(factors: Factors, y: Any, turned: bool) -> Any:
-    """A^-1 y, or A^-T y."""
+def _substitute(packed: Any, y: Any, **how: Any) -> Any:
+    return lax.linalg.triangular_solve(packed, y, left_side=True, **how)
 
-    def substitute(packed: Any, y: Any, **how: Any) -> Any:
-        return lax.linalg.triangular_solve(packed, y, left_side=True, **how)
 
-    def by_halves(packed: Any, order: Any, y: Any) -> Any:
-        return substitute(packed, substitute(packed, y, lower=True), lower=True, transpose_a=True)
+def _eliminated(packed: Any, order: Any, y: Any, turned: bool) -> Any:
+    if turned == _by_columns(packed.shape[-1]):
+        return _substitute(packed, _substitute(packed, _rows(y, order), lower=True, unit_diagonal=True), lower=False)
+    y = _substitute(packed, y, lower=False, transpose_a=True)
+    y = _substitute(packed, y, lower=True, unit_diagonal=True, transpose_a=True)
+    return _put(order, y)
 
-    def by_elimination(packed: Any, order: Any, y: Any) -> Any:
-        if turned == _by_columns(packed.shape[-1]):
-            return substitute(packed, substitute(packed, _rows(y, order), lower=True, unit_diagonal=True), lower=False)
-        y = substitute(packed, y, lower=False, transpose_a=True)
-        y = substitute(packed, y, lower=True, unit_diagonal=True, transpose_a=True)
-        return _put(order, y)
 
+def _either(factors: Factors, y: Any, by_halves: Callable[..., Any], by_elimination: Callable[..., Any]) -> Any:
+    """What f(packed, order, y) gives, of the two that is for these factors."""
     packed, order, _, halved = factors
     if isinstance(halved, bool):
         return (by_halves if halved else by_elimination)(packed, order, y)
     branches = [lambda packed, *others, by=by: by(_square(packed), *others) for by in (by_halves, by_elimination)]
     return lax.cond(halved, *branches, _flat(packed), order, y)
+
+
+def solve_factored(factors: Factors, y: Any, turned: bool) -> Any:
+    """A^-1 y, or A^-T y."""
+
+    def by_halves(packed: Any, order: Any, y: Any) -> Any:
+        return _substitute(packed, _substitute(packed, y, lower=True), lower=True, transpose_a=True)
+
+    return _either(factors, y, by_halves, functools.partial(_eliminated, turned=turned))
+
+
+def quadratic_forms_of_factors(factors: Factors, y: Any) -> Any:
+    """y^T A^-1 y, for each column: |C^-1 y|^2."""
+
+    def by_halves(packed: Any, order: Any, y: Any) -> Any:
+        return jnp.square(_substitute(packed, y, lower=True)).sum(-2)
+
+    def by_elimination(packed: Any, order: Any, y: Any) -> Any:
+        return (_eliminated(packed, order, y, turned=False) * y).sum(-2)
+
+    return _either(factors, y, by_halves, by_elimination)
 
 
 @functools.partial(jnp.vectorize, signature="(n),(n,k)->(n,k)")
@@ -252,9 +273,9 @@ def _sign(factors: Factors) -> Any:
     return 1 - 2 * factors.parity
 
 
-def regular_factors(factors: Factors, checked: bool = True, **params: Any) -> Any:
+def regular_factors(factors: Factors) -> Any:
     """Whether no matrix is singular."""
-    return (_pivots(factors) != 0).all() if checked else True
+    return (_pivots(factors) != 0).all()
 
 
 def definite_factors(factors: Factors, x: Any) -> Any:
@@ -265,6 +286,6 @@ def definite_factors(factors: Factors, x: Any) -> Any:
 KERNELS = {
     f.__name__: f for f in (
         factorize, solve_factored, invert_factored, logs_of_factors, determinant_of_factors, regular_factors,
-        definite_factors, cofactors_of_factors,
+        definite_factors, cofactors_of_factors, quadratic_forms_of_factors,
     )
 }  # fmt: skip

@@ -323,7 +323,7 @@ class Source:
         """Whether the check of a node holds."""
         matrix = self._matrix_of(node)
         if matrix is not None:
-            return f"ops.regular_factors({self._factors_of(matrix[0])}, checked={node.params['checked']})"
+            return f"ops.regular_factors({self._factors_of(matrix[0])})"
         promised = factors.promised(node, self.graph.nodes)
         if promised is not None:
             return f"ops.definite_factors({self._factors_of(promised)}, {self._names[promised]})"

@@ -72,14 +72,18 @@ def _cofactor_vjp(F, g, r, input):
 
 def _det_vjp(F, g, r, input, input_shape):
     shape = (*input_shape[:-2], 1, 1)
-    d = F.reshape(g, shape=shape) * F.cofactor(input)
-    # det(x) x^-T, computed like this, is 0 for a singular matrix: PyTorch's choice
-    return d if input_shape[-1] < 2 else F.where(F.reshape(r, shape=shape) == 0, 0, d)
+    if input_shape[-1] >= 2:
+        g = F.where(r == 0, 0, g)  # det(x) x^-T, computed like this, is 0 for a singular matrix: PyTorch's choice
+    return F.reshape(g, shape=shape) * F.cofactor(input)
+
+
+def _elimination(avals: list[Aval], result: Any, params: Mapping[str, Any]) -> int:
+    return 2 * avals[0].shape[-1] * avals[0].size // 3
 
 
 det = op(
     "det", "input", impl=lambda xp, x: xp.linalg.det(x), numpy=small_alone("numpy")(of_known(np.linalg.det)),
-    rule=Rule(_scalar, accepts=FLOATING),
+    rule=Rule(_scalar, accepts=FLOATING), flops=_elimination,
     traits=Trait.HOLOMORPHIC,
     label="LinalgDet", rounding=ELIMINATES, ref=exact.determinant,
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))),
@@ -87,7 +91,7 @@ det = op(
 )  # fmt: skip
 cofactor = op(
     "cofactor", "input", impl=lambda xp, x: by_singular_values(x), numpy=_np_cofactor,
-    rule=Rule(square, accepts=FLOATING),
+    rule=Rule(square, accepts=FLOATING), flops=lambda avals, result, params: 4 * _elimination(avals, result, params),
     traits=Trait.HOLOMORPHIC,
     rounding=ELIMINATES, ref=exact.cofactors,
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))), vjp=dict(input=_cofactor_vjp),
@@ -132,7 +136,7 @@ def _ref_slogdet(x):
 
 
 slogdet = op(
-    "slogdet", "input", results="sign logabsdet", impl=_slogdet, numpy=_np_slogdet,
+    "slogdet", "input", results="sign logabsdet", impl=_slogdet, numpy=_np_slogdet, flops=_elimination,
     rule=Rule(_two_scalars, accepts=FLOATING), label="LinalgSlogdet", rounding=ELIMINATES, ref=_ref_slogdet,
     samples=(Sample(Regular((3, 3))), Sample(Regular((2, 2, 2)))), vjp=dict(input=_slogdet_vjp),
 )  # fmt: skip

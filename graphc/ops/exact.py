@@ -65,6 +65,11 @@ def solution(x: np.ndarray, y: np.ndarray, **params: Any) -> np.ndarray:
     return _each(lambda a, b: _eliminated(_fractions(a), _columns(b))[1], x, y, batch=x.shape[:-2], size=y.shape[-2:])
 
 
+def quadratic_forms(x: np.ndarray, y: np.ndarray, **params: Any) -> np.ndarray:
+    """y^T x^-1 y, for each column."""
+    return (solution(x, y) * y).sum(-2)
+
+
 def _columns(b: np.ndarray) -> list[list[Any]]:
     from fractions import Fraction
 

@@ -110,7 +110,7 @@ def singular_message(asked: str) -> str:
     return _MESSAGES[asked]
 
 
-_REGULAR = Check(_regular, LinAlgError, lambda params: singular_message(params["asked"]))
+_REGULAR = Check(_regular, LinAlgError, lambda params: singular_message(params["asked"]), asked="checked")
 
 
 def _eliminations(avals: list[Aval], result: Aval, params: Mapping[str, Any]) -> int:
@@ -148,6 +148,39 @@ solve = op(
              Sample(Regular((2, 2, 2)), (2, 2, 1), checked=False, asked="inv")),
     vjp=dict(input=_solve_left,
              other=lambda F, g, input, checked, asked: F.solve(swap_last(F, input), g, checked=checked, asked=asked)),
+)  # fmt: skip
+
+
+def _quadratic_aval(op: Op, avals: list[Aval], params: Mapping[str, Any]) -> Aval:
+    y = _solution(op, avals, params)
+    return Aval((*y.shape[:-2], y.shape[-1]), y.dtype)
+
+
+def _quadratic_vjp_input(F, g, input, other, checked, asked):
+    x, z = (F.solve(a, other, checked=checked, asked=asked) for a in (input, swap_last(F, input)))
+    return -(_in_columns(F, g) * z) @ swap_last(F, x)
+
+
+def _quadratic_vjp_other(F, g, input, other, checked, asked):
+    x, z = (F.solve(a, other, checked=checked, asked=asked) for a in (input, swap_last(F, input)))
+    return _in_columns(F, g) * (x + z)
+
+
+def _in_columns(F, g):
+    return F.reshape(g, shape=(*g.shape[:-1], 1, g.shape[-1]))
+
+
+quadratic = op(  # y^T x^-1 y for each column y: half of a factorization is enough where x is definite
+    "quadratic", "input other", params={"checked": True, "asked": "solve"},
+    impl=lambda xp, x, y, checked, asked: (of_known(xp.linalg.solve)(x, y) * y).sum(-2),
+    numpy=lambda x, y, **params: (_np_solve(x, y, **params) * y).sum(-2),
+    rule=Rule(_quadratic_aval, accepts=FLOATING), traits=Trait.HOLOMORPHIC,
+    rounding=ELIMINATES, ref=exact.quadratic_forms,
+    flops=lambda avals, result, params: avals[0].shape[-1] * (2 * avals[1].size + 2 * avals[0].size // 3),
+    check=_REGULAR,
+    samples=(Sample(Regular((3, 3)), (3, 2), checked=True),
+             Sample(Regular((2, 2, 2)), (2, 2, 1), checked=False, asked="inv")),
+    vjp=dict(input=_quadratic_vjp_input, other=_quadratic_vjp_other),
 )  # fmt: skip
 
 

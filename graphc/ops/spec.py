@@ -330,6 +330,7 @@ class Check(NamedTuple):
     detail  f(*arrays, **params): what is wrong where, for the message, where the arrays are at hand
     place   the same, for a message with "{place}" in it
     about   the numbers of the operands that decide the test: it holds if it does with None in place of the others
+    asked   the parameter that says whether there is a test, if one does
     """
 
     ok: Callable[..., Any]
@@ -340,6 +341,7 @@ class Check(NamedTuple):
     detail: Callable[..., str] | None = None
     place: Callable[..., str] | None = None
     about: Collection[int] | None = None
+    asked: str = ""
 
     def failure(
         self, params: Mapping[str, Any], where: str | None = None, arrays: Sequence[np.ndarray] | None = None

@@ -276,11 +276,22 @@ class _Triangles:
         if turned:
             a, b, upper, d = b, a, not upper, -d
         (n, r), m = a.shape, v.shape[1]
+        if r == 1:
+            return a * self._running(b * v, upper, strictly=d != 0)
         least = SHORT if min(r, m) <= FEW else LONG
         c = next((c for c in range(least, 2 * least) if n % c == 0), least)
         if 2 * (c * (r + m) + 2 * r * m) > n * (r + m):
             return None
         return self._chunks(a, b, v, c, upper, d)
+
+    def _running(self, x: Symbol, upper: bool, strictly: bool) -> Symbol:
+        """The sums of the rows up to each, or from each on; without itself if `strictly` so."""
+        F, (n, m) = self._builder.language, x.shape
+        if strictly:
+            x = F.slice(x, start=(int(upper), 0), stop=(n - int(not upper), m), step=(1, 1))
+        found = F.cumsum(x, axis=0, reverse=upper)
+        low, high = (0, 1) if upper else (1, 0)
+        return F.pad_zeros(found, low=(low, 0), high=(high, 0), interior=(0, 0)) if strictly else found
 
     def _chunks(self, a: Symbol, b: Symbol, v: Symbol, c: int, upper: bool, d: int) -> Symbol:
         F = self._builder.language

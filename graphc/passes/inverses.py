@@ -9,7 +9,8 @@ left of them is solved at the end (graphc.passes.solves). Before that, inverses 
     of blocks on the diagonal: the inverses of the blocks
     [[A, 0], [C, D]]^-1 = [[A^-1, 0], [-D^-1 C A^-1, D^-1]]          log |[[A, 0], [C, D]]| = log |A| + log |D|
 
-Of a diagonal plus a product through few columns, see `low_rank`; of sums of Kronecker products, `kronecker_sums`.
+Of a diagonal plus a product through few columns, see `low_rank` and `updates`; of sums of Kronecker products,
+`kronecker_sums`.
 """
 
 from __future__ import annotations
@@ -34,10 +35,13 @@ from graphc.passes.kronecker import Kronecker, kronecker, product
 from graphc.passes.kronecker_sums import Spectrum, spectrum
 from graphc.passes.low_rank import LowRank, is_matrix
 from graphc.passes.matrices import is_one_matrix, node_of, operands, scaled, transposed
+from graphc.passes.updates import Updates
 from graphc.rewrite.rule import held_number
 
 NARROW = 2 / 3  # columns for each row, at most, for which two systems are solved sooner than matrices multiplied
-_SOLVE, _INV, _SLOGDET, _DET = ASKED = tuple([OPS[name] for name in ("solve", "inv", "slogdet", "det")])
+_SOLVE, _INV, _SLOGDET, _DET, _COFACTOR = ASKED = tuple(
+    [OPS[name] for name in ("solve", "inv", "slogdet", "det", "cofactor")]
+)
 _ITEM, _MATMUL = OPS["item"], OPS["matmul"]
 
 
@@ -71,6 +75,7 @@ class _Writer:
         self._inverses: dict[tuple[int, bool, str], Symbol] = {}
         self._spectra: dict[int, Spectrum | None] = {}
         self._low_rank = LowRank(self._builder, self._facts, trusted)
+        self._updates = Updates(self._builder, self._facts, self._low_rank)
         self._trusted = trusted
 
     def written(self) -> Graph:
@@ -94,6 +99,8 @@ class _Writer:
                     logs[id] = self._logs(x)
                 elif node.op is _DET:
                     new[id] = self._determinant(x).id
+                elif node.op is _COFACTOR:
+                    new[id] = self._cofactors(x).id
                 else:
                     self._is_wide = not self._is_narrow(node, node.shape[-2:-1])
                     inverse = self._inverse(x, node.params["checked"], node.params["asked"])
@@ -193,7 +200,7 @@ class _Writer:
         return F.regular(x, condition, message=singular_message(asked)) if checked else x
 
     def _nonzero(self, x: Symbol, checked: bool, asked: str) -> Symbol:
-        known = held_number(x.id, self._builder.nodes)
+        known = held_number(x.id, self._builder.nodes) or self._facts.positive(x.id)
         return x if known else self._regular(x, self._builder.language.ne(x, 0), checked, asked)
 
     def _inverted(self, x: Symbol, checked: bool, asked: str) -> Symbol:
@@ -244,6 +251,9 @@ class _Writer:
             thin = self._low_rank.of(x)
             if thin is not None:
                 return self._low_rank.inverse(x, self._usable(x, thin[0], checked, asked), thin[1], asked)
+            update = self._updates.of(x)
+            if update is not None:
+                return self._updates.inverse(update, inverse(update.core))
         return F.inv(x, checked=checked, asked=asked)
 
     def _joined(self, blocks: list[Symbol]) -> Symbol:
@@ -303,7 +313,10 @@ class _Writer:
             if thin is not None:
                 asked = self._checked_by.get(x.id)
                 d = self._usable(x, thin[0], asked is not None, asked or "")
-                return self._low_rank.determinant(d, thin[1], self._logs)
+                return self._low_rank.determinant(x, d, thin[1], self._logs)
+            update = self._updates.of(x)
+            if update is not None:
+                return _both(self._logs(update.core), self._logs_of(update.d))
         found: Any = F.slogdet(x)  # of an op with two results
         return found
 
@@ -341,7 +354,25 @@ class _Writer:
                 return functools.reduce(
                     lambda a, b: a * b, [self._determinant(self._parts.block(x, b)) for b in blocks]
                 )
+            thin = self._low_rank.of(x)
+            if thin is not None:
+                return self._low_rank.product(*thin, self._determinant)
+            update = self._updates.of(x)
+            if update is not None:
+                return self._determinant(update.core) * F.prod(update.d, axis=(0,), keepdims=False)
         return F.det(x)
+
+    def _cofactors(self, x: Symbol) -> Symbol:
+        """det(A) A^-T."""
+        F = self._builder.language
+        if self._facts.definite(x.id) and self._low_rank.of(x) is not None:
+            return self._determinant(x) * swap_last(F, self._inverse(x, False, "inv"))
+        if x.shape[-2:] == (1, 1):
+            return F.full(shape=x.shape, value=1, dtype=x.dtype)
+        update = self._updates.of(x)
+        if update is None:
+            return F.cofactor(x)
+        return self._updates.cofactors(update, self._determinant(update.core), self._cofactors(update.core))
 
 
 def _both(a: tuple[Symbol, Symbol], b: tuple[Symbol, Symbol]) -> tuple[Symbol, Symbol]:

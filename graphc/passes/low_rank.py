@@ -7,8 +7,8 @@
         D diagonal and positive, or the inverse of what is positive definite
 
 They lose no more digits than the matrix is ill-conditioned, since D and C are positive definite and no worse
-conditioned. It is not done for I + U V^T: near a singular one, elimination had 50 times the digits. Where D is one
-number d, C is d / c + U^T U, which U is not divided for.
+conditioned. What is not definite, I + U V^T, see `updates.py`. Where D is one number d, C is d / c + U^T U, which U is
+not divided for.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from graphc.ops.dtypes import is_floating
 from graphc.ops.linalg import swap_last
 from graphc.passes.diagonals import diagonal_matrix
 from graphc.passes.matrices import is_one_matrix, node_of, operands, scaled, transposed
-from graphc.rewrite.rule import held_number
 
 THIN = 0.5  # columns of U for each row, at most
 _MATMUL, _RESHAPE, _INV = OPS["matmul"], OPS["reshape"], OPS["inv"]
@@ -97,7 +96,7 @@ class LowRank:
         return found
 
     def determinant(
-        self, d: Symbol, parts: list[Product], logs_of: Callable[[Symbol], tuple[Symbol, Symbol]]
+        self, x: Symbol, d: Symbol, parts: list[Product], logs_of: Callable[[Symbol], tuple[Symbol, Symbol]]
     ) -> tuple[Symbol, Symbol]:
         """The sign and the logarithm of the size of that of D + U U^T, by those of C."""
         F = self._builder.language
@@ -110,10 +109,22 @@ class LowRank:
         if is_matrix(d):
             return sign, logs - logs_of(d)[1]
         logs = logs + (F.sum(F.log(d), axis=(0,), keepdims=False) if d.shape else F.log(d) * float(n - k))
-        if held_number(d.id, self._builder.nodes):
+        if self._facts.positive(d.id) or x.id in self._trusted:
             return sign, logs
         regular = F.all(F.ne(d, 0), axis=(0,) if d.shape else (), keepdims=False)
         return F.where(regular, sign, 0), F.where(regular, logs, -math.inf)
+
+    def product(self, d: Symbol, parts: list[Product], determinant_of: Callable[[Symbol], Symbol]) -> Symbol:
+        """The determinant itself, by that of C."""
+        F = self._builder.language
+        u, c, core = self._core(d, parts)
+        n, k = u.shape
+        found = determinant_of(core) * c**k
+        if parts[0].middle is not None:
+            found = found * determinant_of(self._builder.symbol(parts[0].middle))
+        if is_matrix(d):
+            return F.div(found, determinant_of(d))
+        return found * F.prod(d if d.shape else F.broadcast_to(d, shape=(n - k,)), axis=(0,), keepdims=False)
 
     def of(self, x: Symbol) -> tuple[Symbol, list[Product]] | None:
         """(d, the rest): D, as a vector d > 0 or one number, or d = D^-1, a matrix; and the others."""
@@ -125,7 +136,7 @@ class LowRank:
         if form is None or len(form.terms) < 2:
             return None
         base = [t for t in form.terms if t.places[0] == t.places[1]]
-        d = self._diagonal_of(Form(form.shape, tuple(base)), x) if base else None
+        d = self.diagonal_of(Form(form.shape, tuple(base)), x) if base else None
         if not base:
             base = [t for t in form.terms if self._inverted(t) is not None]
             d = self._inverted(base[0]) if len(base) == 1 else None
@@ -225,14 +236,15 @@ class LowRank:
                     return Product(a.atom, axis == 1, t.coefficient, m.atom)
         return None
 
-    def _diagonal_of(self, form: Form, x: Symbol) -> Symbol | None:
+    def diagonal_of(self, form: Form, x: Symbol) -> Symbol | None:
         """The diagonal of a diagonal form that is positive: numbers, and nonnegative scalars or vectors with them. One
         number, of shape (), where all elements are the same."""
         builder = self._builder
         total: Symbol | None = None
         # a scalar that is 0 leaves a matrix of low rank, which is singular; a vector with a 0 may leave a regular one
-        plain, trusted = any(not t.factors for t in form.terms), x.id in self._trusted
-        if not plain and not trusted and not all(_is_number(f) for t in form.terms for f in t.factors):
+        trusted, positive = x.id in self._trusted, self._facts.positive
+        somewhere = any(all(positive(f.atom) for f in t.factors) for t in form.terms)
+        if not somewhere and not trusted and not all(_is_number(f) for t in form.terms for f in t.factors):
             return None
         for t in form.terms:
             if isinstance(t.coefficient, complex) or t.sizes != form.shape[:1]:
@@ -256,20 +268,22 @@ class LowRank:
         F = self._builder.language
         if is_matrix(d):
             return d @ u
-        return F.div(u, F.reshape(d, shape=(u.shape[0], 1)) if d.shape else d)
+        # a factor, by which the form of U^T D^-1 U is its own transpose
+        return u * F.reshape(F.reciprocal(d), shape=(u.shape[0], 1)) if d.shape else F.div(u, d)
 
     def _core(self, d: Symbol, parts: list[Product]) -> tuple[Symbol, float, Symbol]:
         """U, c and C of D + c U M U^T."""
         F, builder = self._builder.language, self._builder
         columns: list[Symbol] = []
-        c = float(parts[0].coefficient) if len(parts) == 1 else 1.0
+        alone = len(parts) == 1
+        c = float(parts[0].coefficient) if alone else 1.0
         for part in parts:
             u = builder.symbol(part.factor)
             u = F.reshape(u, shape=(u.shape[0], 1)) if len(u.shape) == 1 else u
             u = swap_last(F, u) if part.turned else u
             for root in map(builder.symbol, part.roots):
                 u = u * root
-            columns.append(u if part.coefficient == c else u * float(part.coefficient) ** 0.5)
+            columns.append(u if alone or part.coefficient == 1 else u * float(part.coefficient) ** 0.5)
         u = columns[0] if len(columns) == 1 else F.cat(*columns, axis=1)
         added = builder.constant(1 / c, u.dtype) if d.shape else d if c == 1 else d * (1 / c)
         gram = swap_last(F, u) @ (self._over(u, d) if d.shape else u)

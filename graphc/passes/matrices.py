@@ -39,5 +39,5 @@ def scaled(x: Symbol) -> tuple[Symbol, Symbol] | None:
 
 
 def is_one_matrix(x: Symbol) -> bool:
-    """Whether it is a matrix, no stack of some, of a known size of more than one."""
-    return len(x.shape) == 2 and x.shape[0] > 1 and all(type(n) is int for n in x.shape)
+    """Whether it is a matrix, no stack of some, of a known size."""
+    return len(x.shape) == 2 and x.shape[0] > 0 and all(type(n) is int for n in x.shape)

@@ -27,6 +27,7 @@ from graphc.passes.demand import narrow
 from graphc.passes.exponentials import part_exponentials
 from graphc.passes.extremes import single_extremes
 from graphc.passes.fold import fold_constants
+from graphc.passes.halves import halve_solutions
 from graphc.passes.inverses import expand_inverses
 from graphc.passes.maps import batch_rows
 from graphc.passes.monomials import collect_terms
@@ -192,6 +193,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         *algebra,
         ("transforms", REASSOCIATES, partial(by_transforms, uneven=settings.level >= WIDE)),
         ("systems", REASSOCIATES, solve_systems),
+        ("halves of solutions", REASSOCIATES, halve_solutions),
         ("quotients", REASSOCIATES, cancel_quotients),
         ("simplify", EXACT, simplify(rules_for(settings.licence, settings.without))),
         ("like terms", REASSOCIATES, partial(like_terms, settings=settings)),

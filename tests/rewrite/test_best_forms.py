@@ -111,6 +111,14 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Sequence[tuple
         lambda X, A: (X @ A * X).sum(), lambda X, A: ((X.T @ X) * A).sum(), ((20 * N, 24), (24, 24)), True,
     ),
     "quasi-Newton update": (_bfgs, _bfgs_by_hand, (M, V, V, V), False),
+    "planar flow": (
+        lambda u, w: torch.linalg.slogdet(torch.eye(N, dtype=D) + torch.outer(u, w))[1],
+        lambda u, w: torch.log(torch.abs(1 + u @ w)), (V, V), True,
+    ),
+    "system beside few columns": (
+        lambda U, W, b: torch.linalg.solve(torch.eye(N, dtype=D) + U @ W, b),
+        lambda U, W, b: b - U @ torch.linalg.solve(torch.eye(4, dtype=D) + W @ U, W @ b), ((N, 4), (4, N), V), True,
+    ),
     "step of conjugate gradients": (_cg, _cg_by_hand, (M, V, V), False),
     "a sum and a mean of one array": (_squeezed, _squeezed_by_hand, ((4, 16, 64), (16, 4), (4, 16)), True),
     "weights by an outer product": (

@@ -66,3 +66,10 @@ def test_other_diagonals_stay(diagonal: int):
     given = GIVEN["q"], GIVEN["v"]
     graph = graphc.trace(lambda q, v: torch.tril(q @ q.T, diagonal) @ v, *map(torch.from_numpy, given))
     np.testing.assert_allclose(optimize(graph)(*given), graph(*given), rtol=1e-9, atol=1e-9)
+
+
+def test_a_column_times_a_row_is_a_running_sum():
+    given = [torch.from_numpy(GIVEN[name]) for name in "uv"]
+    f = lambda u, v: torch.triu(torch.outer(u, u), 1) @ v + (ones() @ u)[:, None]
+    names = {op.name for op in optimize(graphc.trace(f, *given)).ops}
+    assert "cumsum" in names and not names & {"matmul", "einsum", "tril", "triu"}, names

@@ -82,6 +82,13 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "low T": lambda X,b: solve(one()+X.T.T@X.T,b),
     "not low": lambda X,U,b: solve(one()*3+X[:,:5]@U.T,b),
     "neg low": lambda X,b: solve(one()-.1*X@X.T,b),
+    "update": lambda X,U,b: solve(2*one()+X[:,:5]@U.T-.5*torch.outer(b,X[:,6]),b),
+    "update d": lambda X,U,b,d: inv(torch.diag(d*d+.1)+X[:,:5]@torch.diag(d[:5]-1)@U.T)@b,
+    "update of products": lambda A,X,U,b: solve(one()+X@A[:7,:9]@A[:9]+.3*U@torch.diag(b[:5])@A[:5,:5]@X[:,2:].T,b),
+    "update ld": lambda b,d,s: slogdet(one()+torch.outer(b*s,d)*s)[1]+slogdet(one()-torch.outer(b,d))[0],
+    "update det": lambda X,U: det(.9*one()+X[:,:5]@U.T),
+    "update log det": lambda b,d: torch.log(torch.abs(det(one()+b[:,None]*d[None,:]))),
+    "low det": lambda X,d: det(.9*one()+X@X.T/7)+det(torch.diag(d*d+.1)+X@X.T),
     "gram": lambda A,B: solve(A.T@A+one(),B),
     "gp": lambda S,b: -.5*b@inv(S)@b-.5*logdet(S),
     "gp2": lambda X,b,s: -.5*b@solve(X@X.T+s**2*one(),b)-.5*logdet(X@X.T+s**2*one()),
@@ -177,7 +184,9 @@ def _check(found: Any, expected: Any) -> None:
 LEFT: dict[str, set[str]] = {
     "inv b": {"solve"}, "chain": {"solve", "matmul"}, "diag": set(), "diag+c": set(), "tril": {"solve_triangular"},
     "LLt": {"solve_triangular"}, "logdet LLt": set(), "logdet tri": set(), "det tri": set(), "low": set(),
-    "low d": set(), "low ld": set(),  "gp": {"solve", "slogdet"}, "invinv": {"solve", "slogdet"}, "inv sum": {"solve"},
+    "low d": set(), "low ld": set(), "not low": set(), "update": set(), "update d": set(), "update of products": set(),
+    "update ld": set(), "update det": set(), "update log det": set(), "low det": set(), "gp": {"solve", "slogdet"},
+    "invinv": {"solve", "slogdet"}, "inv sum": {"solve"},
     "inv row": {"solve"}, "kron two": set(), "kron logdet": set(), "kron noise": set(), "kron sum": set(), "Q": set(),
     "chol": {"cholesky", "solve_triangular"}, "blk": {"solve"},
     "low weighed": set(),
@@ -212,6 +221,12 @@ def test_what_is_left(name: str):
     assert found <= LEFT[name], optimized
 
 
+@pytest.mark.parametrize("name", ["update", "update ld", "update det", "update log det", "low det"])
+def test_gradients_with_few_columns_are_products_through_them(name: str):
+    optimized = optimize(_graph(PROGRAMS[name], True)[0])
+    assert not any(node.size >= N * N and node.inputs for node in optimized.nodes.values()), optimized
+
+
 @pytest.mark.parametrize("name", ["logdet LLt", "logdet tri"])
 def test_gradients_of_triangles_are_diagonals(name: str):
     optimized = optimize(_graph(PROGRAMS[name], True)[0])
@@ -232,6 +247,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "low rank, pushed": (
         lambda A: (lambda U: solve(A[1, 1] ** 2 * one() + U @ U.T, U @ A[0, :3]))(A[:, :3]), "torch.linalg.solve: ",
     ),
+    "update": (lambda A: solve(one() - torch.outer(one()[3], one()[3] * (1 - A[1, 1])), A[0]), "torch.linalg.solve: "),
     "cancelled": (lambda A: inv(A) @ A @ A, "linalg.inv: "),
 }  # fmt: skip
 
@@ -246,6 +262,17 @@ def test_singular_matrices_are_refused_in_the_name_of_who_asked(name: str):
     )
     with pytest.raises(torch.linalg.LinAlgError, match=message):
         fast(torch.from_numpy(SINGULAR))
+
+
+@pytest.mark.parametrize("count", [3, 7, 30])
+def test_a_mean_of_products_of_few_columns(count: int):
+    """A third is no number of the machine: what is divided between U and its transpose is divided once."""
+    U, b = torch.from_numpy(GIVEN["U"]), torch.from_numpy(GIVEN["b"])
+    wanted = lambda C, b: solve(C + 0.1 * one(), b) + slogdet(C + one())[1]
+    graph = graphc.trace(lambda U, b: wanted(U @ U.T / count, b), U, b)
+    optimized = optimize(graph)
+    assert all(node.size <= U.numel() for node in optimized.nodes.values()), optimized
+    _check(optimized(U.numpy(), b.numpy()), graph(U.numpy(), b.numpy()))
 
 
 def test_a_diagonal_with_a_zero_is_not_refused():
@@ -294,3 +321,27 @@ def test_operands_of_two_dtypes_are_refused_before_anything_is_computed():
     for ask in (E.solve, E.solve_triangular):
         with pytest.raises(RuntimeError, match="Expected A and B to have the same dtype, but found A of type Double"):
             graphc.trace(ask, a, b)
+
+
+# (the program, whether it takes half a solution)
+HALVES: dict[str, tuple[Callable[..., Any], bool]] = {
+    "diagonal of a hat matrix": (lambda X: torch.diagonal(X @ inv(X.T @ X) @ X.T), True),
+    "distances by Mahalanobis": (lambda B, S, b: ((B - b) @ inv(spd(S)) * (B - b)).sum(1), True),
+    "of rows": (lambda B, S: (solve(spd(S), B) * B).sum(0, keepdim=True), True),
+    "of columns": (lambda B, S: (solve(spd(S), B) * B).sum(1), False),
+    "transposed": (lambda B, S: (solve(spd(S), B) * B.T).sum(0), False),
+    "of no symmetric matrix": (lambda A, B: (solve(A, B) * B).sum(0), False),
+    "of a solution that is read": (lambda B, S: (lambda x: (x * B).sum(0) + x[3])(solve(spd(S), B)), False),
+    "of an indefinite matrix": (lambda B, X: (solve(B + B.T, X) * X).sum(0), True),
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_halves_of_solutions(name: str):
+    f, is_half = HALVES[name]
+    graph, given = _graph(f, False)
+    optimized = optimize(graph)
+    assert ("quadratic" in {node.op.name for node in optimized.nodes.values()}) == is_half, optimized
+    expected = graph(*[x.numpy() for x in given])
+    _check(optimized(*[x.numpy() for x in given]), expected)
+    _check(graphc.lower(optimized)(*given), expected)

@@ -99,10 +99,23 @@ def test_who_explains_is_told_what_is_asked():
 
 @pytest.mark.parametrize("of", [
     lambda d, U, y: torch.linalg.solve(torch.diag(d * d + 1) + U @ U.T, y),  # is positive
+    lambda d, U, y: torch.linalg.solve(torch.diag(graphc.assume(d, "positive")) + U @ U.T, y),
     lambda d, U, y: torch.linalg.solve(torch.diag(d) + U @ torch.cos(U).T, y),  # no half of it is the other
 ])  # fmt: skip
 def test_nothing_is_asked_without_need(of: Any):
     assert not asks(graphs(of)[1])
+
+
+def test_a_diagonal_that_is_known_to_be_positive_is_enough():
+    graph = graphs(lambda d, U, y: likelihood(graphc.assume(d, "positive"), U, y))[1]
+    assert all(node.size < N * N for node in graph.nodes.values()), graph
+
+
+def test_a_program_that_refuses_nothing_says_nothing():
+    """Each flag that a call reads costs it time."""
+    f = lambda U, y: torch.linalg.solve(torch.eye(N, dtype=U.dtype) + U @ U.T, y)
+    _, *arrays = map(torch.from_numpy, given())
+    assert not graphc.lower(graphc.optimize(graphc.trace(f, *arrays))).fails
 
 
 def test_a_planted_fault_is_caught(monkeypatch: pytest.MonkeyPatch):
