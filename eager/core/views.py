@@ -116,7 +116,7 @@ def check_recorded_write(target: Any) -> None:
         raise RuntimeError(LEAF_VIEW)
     if origin:
         raise RuntimeError(ONE_OF_SEVERAL.format(number=origin[0], name=origin[1]))
-    if base._n is not None and tape.is_leaf(base._n):
+    if target._n is not None if base._n is None else tape.is_leaf(base._n):  # perhaps it is frozen by now
         raise RuntimeError(LEAF_VIEW)
 
 

@@ -116,3 +116,33 @@ def test_a_copy_keeps_nothing_that_a_gradient_frees(mode: str):
     w = torch.tensor([1.0], requires_grad=True)
     MODES[mode](copied)(torch.tensor([2.0]), w).sum().backward()
     assert w.grad.tolist() == [2.0]
+
+
+def written(leaf: Any, view: Any) -> None:
+    view.copy_(leaf * 2)
+
+
+def frozen_and_written(leaf: Any, view: Any) -> None:
+    leaf.requires_grad_(False)
+    view.mul_(2)
+
+
+def a_part_written(leaf: Any, view: Any) -> None:
+    view[0] = 3.0
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("function", [written, frozen_and_written, a_part_written])
+def test_a_view_of_a_leaf_is_not_written(function: Callable[[Any, Any], Any], mode: str):
+    leaf = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used"):
+        MODES[mode](function)(leaf, leaf.view(-1))
+    assert leaf.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_view_of_a_leaf_is_written_without_gradients(mode: str):
+    leaf = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        MODES[mode](written)(leaf, leaf.view(-1))
+    assert leaf.tolist() == [2.0, 2.0]

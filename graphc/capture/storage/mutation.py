@@ -11,7 +11,7 @@ import numpy as np
 from eager.core.grad_mode import set_grad_enabled
 from eager.core.state import grad_enabled, storage_of
 from eager.core.tensor import LEAF_IN_PLACE, Tensor
-from eager.core.views import LEAF_VIEW, geometry
+from eager.core.views import LEAF_VIEW, check_recorded_write, geometry
 from eager.engine.inplace import FILLS
 from graphc import errors
 from graphc.capture.location import user_line
@@ -55,6 +55,8 @@ class Mutation:
         place = self._place(target, before)
         self._check(place, before, name, anew=name in FILLS or (where is not None and not recorded))
         memory = place.memory
+        if grad_enabled():
+            self._check_past(self._state.owner_of(target) or memory.origin)
         behind = place.history_from if recorded else 0
         covers = len(place.steps) == behind or before.aval.size == memory.symbol.aval.size
         if recorded and covers and where is None and (value._n is None or name in _COPIES):
@@ -106,6 +108,13 @@ class Mutation:
             raise RuntimeError(REPEATED)
         if memory.leaf is not None and grad_enabled() and all(step.op.differentiable for step in place.steps):
             raise RuntimeError(LEAF_VIEW if place.steps else LEAF_IN_PLACE)
+
+    def _check_past(self, owner: Owner | MemoryOf | None) -> None:
+        """Raise where eager does for what was a view before the trace, of a leaf that it does not see."""
+        if isinstance(owner, (Argument, Captured)):
+            given = self._state.given(owner)
+            if given._n is not None:
+                check_recorded_write(given)
 
     def _write_behind(self, target: Tensor, place: Place, value: Symbol, start: int) -> None:
         """Write `value`, which has a history, to what looks at its memory through a detached tensor.
