@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from graphc.ops.aval import Aval
-from graphc.ops.dtypes import FLOAT32
+from graphc.ops.dtypes import FLOAT32, is_half
 from graphc.ops.index import OUT_OF_RANGE
 from graphc.ops.references import everywhere
 from graphc.ops.rounding import Rounding
@@ -54,8 +54,10 @@ def _np_sparse_mm(rows, columns, values, dense, size):
 
 
 def added_rows(xp: Any, rows: Any, columns: Any, values: Any, dense: Any, size: int) -> Any:
-    """The product, by adding rows of the dense matrix up."""
-    return xp.zeros((size, dense.shape[1]), dense.dtype).at[rows].add(values[:, None] * dense[columns])
+    """The product, by adding rows of the dense matrix up; those of 16 bits in float32."""
+    wide = FLOAT32 if is_half(dense.dtype) else dense.dtype
+    terms = values[:, None].astype(wide) * dense[columns].astype(wide)
+    return xp.zeros((size, dense.shape[1]), wide).at[rows].add(terms).astype(dense.dtype)
 
 
 @everywhere

@@ -3,9 +3,9 @@
     (D + U V^T)^-1 = D^-1 - D^-1 U C^-1 V^T D^-1          |D + U V^T| = |C| |D|          C = I + V^T D^-1 U
     cofactors of D + U V^T = |D| (|C| D^-1 - D^-1 V cof(C) U^T D^-1)
 
-with D diagonal and positive. As many digits are lost as C is ill-conditioned, which D + U V^T is as well: elimination
-loses a few times fewer near a singular matrix, and ten times more where U and V are large. Where all is known to be
-definite, C is as well: that is left to `low_rank.py`.
+with D diagonal, positive, and of elements of about one size. As many digits are lost as C is ill-conditioned, which
+D + U V^T is as well: elimination loses a few times fewer near a singular matrix, and ten times more where U and V are
+large. Where all is known to be definite, C is as well: that is left to `low_rank.py`.
 """
 
 from __future__ import annotations

@@ -20,10 +20,9 @@ from graphc.ir.structure import SWITCH, ancestors, emit
 from graphc.ops.dtypes import BOOL, FLOAT32, INT32
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.inverses import ASKED, expand_inverses
-from graphc.passes.low_rank import LowRank
+from graphc.passes.low_rank import SPREAD, LowRank
 from graphc.rewrite.cost import node_cost
 
-SPREAD = 100.0  # how much smaller than the others some elements of D may be: as many as there are columns
 LEAST = 32  # rows
 COLUMNS = 0.25  # for each row, at most
 # of the cost of the graph as it is written, which products may have that come to nothing beside a small inverse: what

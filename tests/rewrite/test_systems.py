@@ -83,7 +83,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "not low": lambda X,U,b: solve(one()*3+X[:,:5]@U.T,b),
     "neg low": lambda X,b: solve(one()-.1*X@X.T,b),
     "update": lambda X,U,b: solve(2*one()+X[:,:5]@U.T-.5*torch.outer(b,X[:,6]),b),
-    "update d": lambda X,U,b,d: inv(torch.diag(d*d+.1)+X[:,:5]@torch.diag(d[:5]-1)@U.T)@b,
+    "update d": lambda X,U,b,d: inv(torch.diag(torch.sigmoid(d)+.1)+X[:,:5]@torch.diag(d[:5]-1)@U.T)@b,
     "update of products": lambda A,X,U,b: solve(one()+X@A[:7,:9]@A[:9]+.3*U@torch.diag(b[:5])@A[:5,:5]@X[:,2:].T,b),
     "update ld": lambda b,d,s: slogdet(one()+torch.outer(b*s,d)*s)[1]+slogdet(one()-torch.outer(b,d))[0],
     "update det": lambda X,U: det(.9*one()+X[:,:5]@U.T),

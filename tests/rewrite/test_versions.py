@@ -1,4 +1,4 @@
-"""Programs that ask, when they run, whether a diagonal is positive."""
+"""Programs that ask, when they run, whether a diagonal is positive, and of elements of about one size."""
 
 from __future__ import annotations
 
@@ -98,17 +98,33 @@ def test_who_explains_is_told_what_is_asked():
 
 
 @pytest.mark.parametrize("of", [
-    lambda d, U, y: torch.linalg.solve(torch.diag(d * d + 1) + U @ U.T, y),  # is positive
-    lambda d, U, y: torch.linalg.solve(torch.diag(graphc.assume(d, "positive")) + U @ U.T, y),
+    lambda d, U, y: torch.linalg.solve(torch.diag(torch.sigmoid(d) + 1) + U @ U.T, y),  # is between 1 and 2
     lambda d, U, y: torch.linalg.solve(torch.diag(d) + U @ torch.cos(U).T, y),  # no half of it is the other
 ])  # fmt: skip
 def test_nothing_is_asked_without_need(of: Any):
     assert not asks(graphs(of)[1])
 
 
-def test_a_diagonal_that_is_known_to_be_positive_is_enough():
-    graph = graphs(lambda d, U, y: likelihood(graphc.assume(d, "positive"), U, y))[1]
+def test_a_diagonal_between_known_numbers_is_enough():
+    graph = graphs(lambda d, U, y: likelihood(torch.sigmoid(d) + 1, U, y))[1]
     assert all(node.size < N * N for node in graph.nodes.values()), graph
+
+
+@pytest.mark.parametrize("change", [small, zeros])
+def test_a_positive_diagonal_of_unlike_elements_is_asked_for(change: Any):
+    """Whether all are positive is known; with some of 1e-12, eleven digits would be lost."""
+    check(lambda d, U, y: likelihood(d * d + 1e-12, U, y), change)
+
+
+@pytest.mark.parametrize("V", [lambda U: U, torch.cos], ids=["symmetric", "not"])
+def test_inverses_of_unlike_diagonals_keep_their_digits(V: Any):
+    f = lambda d, U, y: torch.linalg.inv(torch.diag(d * d + 1e-12) + U @ V(U).T)
+    arrays = given()
+    arrays[0][:2] = 0
+    graph = graphc.trace(f, *map(torch.from_numpy, arrays))
+    found, matrix = graphc.optimize(graph)(*arrays), np.diag(arrays[0] ** 2 + 1e-12)
+    other = V(torch.from_numpy(arrays[1])).numpy()
+    np.testing.assert_allclose(found @ (matrix + arrays[1] @ other.T), np.eye(N), atol=1e-9)
 
 
 def test_a_program_that_refuses_nothing_says_nothing():

@@ -13,7 +13,6 @@ from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.core.warned import warn
 from eager.engine.conversion import converted
-from eager.engine.inplace import check_fits
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import ALL_AXES, check_real, constant, shape_of
@@ -127,7 +126,9 @@ def huber_loss(
     since = next(sequence)
     losses_of = lambda x, y: E.huber(_difference(x, y, "huber_cpu"), delta=delta)
     losses = at_once(losses_of, input, target)
-    check_fits(input, losses)
+    if not is_floating(input._dtype()):
+        names = torch_name(losses._dtype()), torch_name(input._dtype())
+        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
     losses = converted(losses, input._dtype())
     return _weighted(losses, weight, reduction, "HuberLossBackward0", since)
 
