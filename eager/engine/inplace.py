@@ -202,10 +202,13 @@ def check_fits(target: Tensor, value: Tensor, name: str = "") -> None:
         raise RuntimeError(
             f"output with shape {list(target._d.shape)} doesn't match the broadcast shape {list(value._d.shape)}"
         )
-    source, goal = value._dtype(), target._dtype()
+    check_castable(value._dtype(), target._dtype(), c_name if name in _C_WORDED else torch_name)
+
+
+def check_castable(source: np.dtype, goal: np.dtype, called: Callable[[np.dtype], str] = torch_name) -> None:
+    """Raise PyTorch's RuntimeError unless results of the dtype `source` may be written as `goal`."""
     if category(source) > category(goal):
-        wanted = c_name(goal) if name in _C_WORDED else torch_name(goal)
-        raise RuntimeError(f"result type {torch_name(source)} can't be cast to the desired output type {wanted}")
+        raise RuntimeError(f"result type {torch_name(source)} can't be cast to the desired output type {called(goal)}")
 
 
 def _check_promoted(target: Tensor, operands: Sequence[Any]) -> None:

@@ -8,11 +8,15 @@ import numpy as np
 
 from graphc.ops.dtypes import FLOAT32, FLOAT64
 
+_LARGE = 2.0**900
+
 
 def fused(x: np.ndarray, factor: Any, term: Any) -> np.ndarray:
     """x * factor + term of float32 or float64, rounded once."""
     if x.dtype == FLOAT32:  # of which float64 holds products
         return (x.astype(FLOAT64) * factor + term).astype(FLOAT32)
+    if abs(factor) > _LARGE:  # whose halves overflow
+        return fused(x, factor / _LARGE, term / _LARGE) * _LARGE
     product = x * factor
     (a, b), (c, d) = _halves(x), _halves(factor)
     below = ((a * c - product) + a * d + b * c) + b * d

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from eager.core.tensor import Tensor
-from graphc.capture.sources import Argument, DataOf, Effect, History, LeafFlag, MemoryOf
+from graphc.capture.sources import Argument, DataOf, Effect, History, LeafFlag, MemoryOf, Source
 from graphc.capture.storage.memory import Memory
 
 if TYPE_CHECKING:
@@ -25,26 +25,21 @@ def effects_of(tracer: Tracer) -> list[Effect]:
         if memory.origin is not None
     ]
     found += tracer.autograd.grads.effects()
-    found += [Effect(flag, None) for flag in _flags(tracer)]
+    for stand_in in {id(t): t for t in tracer.state.stand_ins.values()}.values():
+        owner = tracer.state.owners[id(stand_in)]
+        assert isinstance(owner, Argument)
+        if stand_in.is_leaf and (flag := stand_in._n is not None) is (tracer.given(owner)._n is None):
+            found.append(Effect(LeafFlag(owner, flag), None))
     # in the order of the inputs: JAX pairs donated inputs with results of the same type in order, and a program
     # that writes each state over itself needs no copies
     place = {source: k for k, source in enumerate(tracer.state.sources)}
     return sorted(found, key=lambda effect: place.get(effect.target, len(place)))  # type: ignore[arg-type]
 
 
-def _flags(tracer: Tracer) -> Iterator[LeafFlag]:
-    """Of the arguments that come to be leaves, or cease to be."""
-    for stand_in in {id(t): t for t in tracer.state.stand_ins.values()}.values():
-        owner = tracer.state.owners[id(stand_in)]
-        assert isinstance(owner, Argument)
-        if stand_in.is_leaf and (flag := stand_in._n is not None) is (tracer.given(owner)._n is None):
-            yield LeafFlag(owner, flag)
-
-
-def late_leaves(tracer: Tracer) -> frozenset[int]:
+def late_leaves(sources: Sequence[Source], effects: Sequence[Effect]) -> frozenset[int]:
     """The numbers of the inputs that require grad only from somewhere in the function on."""
-    becoming = {flag.of for flag in _flags(tracer) if flag.flag}
-    return frozenset(k for k, source in enumerate(tracer.state.sources) if source in becoming)
+    becoming = {e.target.of for e in effects if isinstance(e.target, LeafFlag) and e.target.flag}
+    return frozenset(k for k, source in enumerate(sources) if source in becoming)
 
 
 def _history_of(tracer: Tracer, memory: Memory) -> History:

@@ -94,7 +94,7 @@ class Selected:
         self._symbol: Symbol | None = None
         self._detached = detached
         # the tensors that show this memory, if these are several
-        self.shown_by: list[weakref.ref[Tensor]] = [] if detached is None else _data(detached).shown_by
+        self.shown_by: list[weakref.ref[Tensor]] = []
 
     @property
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -135,6 +135,10 @@ class Selected:
             self._symbol = selection.tracer.read(found)
         return self._symbol
 
+    def others(self, tensor: Tensor) -> list[Tensor]:
+        """The tensors besides `tensor` that show this memory."""
+        return [t for ref in self.shown_by if (t := ref()) is not None and t is not tensor]
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.symbol(), name)
 
@@ -145,12 +149,15 @@ def guarded(selection: Selection, x: Tensor) -> Tensor:
 
 
 def settled(tensor: Tensor) -> Any:
-    """The data of a tensor, which is a Symbol from now on if it was Selected."""
+    """The data of a tensor, which is a Symbol from now on if it was Selected; so is what shows the same memory."""
     data = tensor._d
-    if type(data) is Selected:
-        data = tensor._d = data.symbol()
-        tensor._n = data if tensor._n is not None else None
-    return data
+    if type(data) is not Selected:
+        return data
+    symbol = tensor._d = data.symbol()
+    tensor._n = symbol if tensor._n is not None else None
+    for other in data.others(tensor):
+        settled(other)
+    return symbol
 
 
 def applied(tracer: Tracer, op: Op, operands: Sequence[Any], params: Any) -> Tensor | None:
@@ -193,15 +200,13 @@ def made(selection: Selection, full: Tensor, guarded: bool) -> Tensor:
     return selection.tracer.wrap(data, full._n is not None)
 
 
-def _data(tensor: Tensor) -> Selected:
-    return tensor._d  # type: ignore[return-value]
-
-
 def _detached(tensor: Tensor, full: Tensor) -> Tensor:
     """`tensor`, a selection, without its history: writing to one of the two is writing to both."""
-    data: Any = Selected(_data(tensor).selection, full, True, False, tensor)
-    result = _data(tensor).selection.tracer.wrap(data, False)
-    data.shown_by += [weakref.ref(t) for t in (tensor, result)]
+    of: Any = tensor._d
+    data: Any = Selected(of.selection, full, True, False, tensor)
+    result = of.selection.tracer.wrap(data, False)
+    data.shown_by = of.shown_by
+    of.shown_by += [weakref.ref(t) for t in (tensor, result)]
     return result
 
 
@@ -209,10 +214,8 @@ def replace(target: Tensor, value: Tensor) -> bool:
     """Give `target` the `value` of an in-place operation, if both are selections of the same places."""
     if type(target._d) is not Selected or type(value._d) is not Selected:
         return False
-    sharing = {id(t): t for ref in target._d.shown_by if (t := ref()) is not None}
-    if len(sharing) > 1:  # whose memory the trace has to know
-        for tensor in sharing.values():
-            settled(tensor)
+    if target._d.others(target):  # the trace has to know their memory
+        settled(target)
         return False
     if not target._d.selection.matches(value._d.selection) or target._d.dtype != value._d.dtype:
         return False

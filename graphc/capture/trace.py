@@ -287,7 +287,9 @@ def finished(
             tuple((a, b, how) for (a, b), how in tracer.state.overlaps.items()),
         ),
         Checks(decisions, _unread(graph.nodes, read)),
-        Recorded(tracer.recorded, tuple(ends), late_leaves(tracer), broken, tape if tape.has_rules else None),
+        Recorded(
+            tracer.recorded, tuple(ends), late_leaves(state.sources, effects), broken, tape if tape.has_rules else None
+        ),
         state.drawn,
         tracer.placement.settled(),
     )

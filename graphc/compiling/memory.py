@@ -21,9 +21,10 @@ def memory(fn: Callable[..., Any] | Graph, *args: Any, exact: bool = True, **kwa
     libraries take memory of their own, which it does not count. A function whose results can be differentiated has two
     programs, forward and backward; the outputs of the first include what it keeps for the second.
 
-    exact   False: do not ask XLA, which takes a second or two for a thousand operations, but apply its habits (fusion,
+    exact   False: do not ask XLA, which takes about a second for 300 operations, but apply its habits (fusion,
             its order, memory that is used again) to the graph. This estimate is made for its CPU backend, where it is
-            within a tenth of the plan for three programs of five, and within 40% for all that were tried.
+            within a tenth of the plan for three programs of five, and within 40% for all that were tried. It is all
+            that there is of a program with state on the host.
 
     Raises what tracing raises.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, final
+from typing import Any, NamedTuple, final
 
 from graphc.display import Block, Code, Displayed, Remark, Section, plain
 from graphc.footprint.liveness import Liveness, liveness
 from graphc.footprint.sizes import shown
 from graphc.ir import Graph, Node
+from graphc.lowering.stages import Figures
 from graphc.ops.aval import types_text
 
 LARGEST = 3  # named in an error
@@ -101,24 +102,9 @@ class Memory(Displayed):
         yield Section(f"{self.programs[0].name} on {self.device}: {shown(self.peak)}", found)
 
 
-class Sizes(Protocol):
-    """Bytes of what a program takes; `aliased` of the outputs are written over arguments."""
-
-    @property
-    def arguments(self) -> int: ...
-    @property
-    def outputs(self) -> int: ...
-    @property
-    def aliased(self) -> int: ...
-    @property
-    def temporaries(self) -> int: ...
-    @property
-    def peak(self) -> int: ...
-
-
-def described(graph: Graph, found: Liveness, plan: Sizes | None = None) -> ProgramMemory:
+def described(graph: Graph, found: Liveness, plan: Figures | None = None) -> ProgramMemory:
     """The report of one program, with the sizes of XLA's `plan` if that is known."""
-    sizes: Sizes = found if plan is None else plan
+    sizes = found if plan is None else plan
     return ProgramMemory(
         graph.name, sizes.arguments, sizes.outputs - sizes.aliased, sizes.temporaries, found.aliased,
         tuple(alive_at_peak(found)), found.peak, None if plan is None else plan.peak, found.host,

@@ -31,13 +31,14 @@ SHARE = 0.1
 
 
 class Version(NamedTuple):
-    """A matrix of which the program asks whether its diagonal is positive: the user's line."""
+    """A matrix of which the program asks what its diagonal is: the user's line."""
 
     where: str
 
     def __str__(self) -> str:
         return (
-            f"if the diagonal of the matrix at {self.where or 'unknown line'} is positive, its inverse is a small one"
+            f"if the diagonal of the matrix at {self.where or 'unknown line'} is positive, and of elements of about "
+            "one size, its inverse is a small one"
         )
 
 
@@ -77,7 +78,7 @@ def in_versions(graph: Graph, optimize: Callable[[Graph], Graph]) -> tuple[Graph
 
 
 def _unproven(graph: Graph, builder: Builder) -> Iterator[tuple[int, Symbol]]:
-    """The matrices D + U U^T that somebody asks for, with D of unknown sign, and whether it is positive enough."""
+    """The matrices D + U U^T that are asked for, with D of unknown signs or sizes, and whether D is good enough."""
     facts = Facts(builder.nodes)
     known, hoping = LowRank(builder, facts), LowRank(builder, facts, graph.nodes)
     F = builder.language

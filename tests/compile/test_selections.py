@@ -47,13 +47,34 @@ def drawn(x: Any) -> Any:
     return picked, alias
 
 
+def asked_of_the_alias(x: Any) -> Any:
+    picked = x[x > 0.3]
+    alias = picked.detach()
+    count = alias.shape[0]
+    picked.mul_(2)
+    return picked, alias * count
+
+
+def asked_of_the_selection(x: Any) -> Any:
+    picked = x[x > 0.3]
+    alias = picked.detach()
+    again = alias.detach()
+    count = picked.shape[0]
+    again.add_(1)
+    return picked * count, alias, again
+
+
 def put_back(x: Any) -> Any:
     picked = x[x > 0.3]
     x[x > 0.3] = picked * 3 - picked.detach()
     return x
 
 
-@pytest.mark.parametrize("f", [detached, written_through_the_alias, data_of_an_alias, set_to_it, drawn, put_back])
+PROGRAMS = [detached, written_through_the_alias, data_of_an_alias, set_to_it, drawn, asked_of_the_alias,
+            asked_of_the_selection, put_back]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_an_alias_of_a_selection_sees_what_is_written(f: Any):
     fast = graphc.compile(f)
     for values in ([0.5, 0.25, 0.75], [1.0, 2.0, 3.0], [0.5, 0.25, 0.75]):

@@ -295,3 +295,11 @@ def test_a_device_that_is_named_draws_what_the_default_does(name: str):
         eager.manual_seed(0)
         drawn.append(DRAWS[name](device=where).tolist())
     assert all(numbers == drawn[0] for numbers in drawn)
+
+
+def test_uniform_numbers_of_a_huge_range_are_finite():
+    eager.manual_seed(0)
+    small = eager.empty(100, dtype=eager.float64).uniform_(-1, 1)
+    eager.manual_seed(0)
+    huge = eager.empty(100, dtype=eager.float64).uniform_(-(2.0**1000), 2.0**1000)
+    assert eager.equal(huge, small * 2.0**1000)

@@ -9,12 +9,13 @@ from eager.core import operands
 from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
+from eager.engine.inplace import check_castable
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, named, whole
 from eager.functional.arguments import shape_of
 from eager.functional.naming import called
 from eager.functional.precision import rounds_once
-from graphc.ops.dtypes import BOOL, FLOAT32, category, is_inexact, promote_types
+from graphc.ops.dtypes import BOOL, FLOAT32, is_inexact, promote_types
 from graphc.ops.nn import check_groups
 from graphc.ops.rules import c_name, torch_name
 
@@ -86,10 +87,7 @@ def _check_dtypes(x: Tensor, weight: Tensor, bias: Tensor | None, groups: int) -
             raise RuntimeError(f"{kinds} should be the same{dense}")
         if what == "weight" or len(kernel) == 3:
             raise RuntimeError(f"expected scalar type {torch_name(dtype)} but found {torch_name(t._dtype())}")
-        total = promote_types(dtype, t._dtype())
-        if category(total) != category(dtype):
-            names = torch_name(total), torch_name(dtype)
-            raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
+        check_castable(promote_types(dtype, t._dtype()), dtype)
 
 
 def _legacy_name(dtype: Any) -> str:

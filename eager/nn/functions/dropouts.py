@@ -7,12 +7,12 @@ import math
 from eager.core.sparse import is_sparse, not_implemented
 from eager.core.tensor import Tensor
 from eager.core.warned import warn
-from eager.engine.inplace import assign
+from eager.engine.inplace import assign, check_castable
 from eager.engine.language import E
 from eager.engine.node_names import named
 from eager.functional.arguments import shape_of
 from eager.rng.sampling import sample, sample_like, source_of
-from graphc.ops.dtypes import is_inexact
+from graphc.ops.dtypes import FLOAT32
 from graphc.ops.rules import torch_name
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
@@ -38,8 +38,7 @@ def _into(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
 
 def _check_dtype(input: Tensor) -> None:
     dtype = input._dtype()
-    if not is_inexact(dtype):
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {torch_name(dtype)}")
+    check_castable(FLOAT32, dtype)
     if dtype.kind == "c":
         raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{torch_name(dtype)}'")
 

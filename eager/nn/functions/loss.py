@@ -13,6 +13,7 @@ from eager.core.state import sequence
 from eager.core.tensor import Tensor
 from eager.core.warned import warn
 from eager.engine.conversion import converted
+from eager.engine.inplace import check_castable
 from eager.engine.language import E
 from eager.engine.node_names import enclosed, whole
 from eager.functional.arguments import ALL_AXES, check_real, constant, shape_of
@@ -87,7 +88,7 @@ def _weighted(losses: Tensor, weight: Tensor | None, reduction: str, node: str, 
 
 
 def _difference(input: Tensor, target: Tensor, kernel: str) -> Tensor:
-    """`input - target`, also of bools. Raises PyTorch's NotImplementedError unless that is real and floating."""
+    """`input - target`, where one may be a mask. Raises PyTorch's NotImplementedError unless it is real floats."""
     if input._d.dtype is not FLOAT32 or target._d.dtype is not FLOAT32:
         common = common_dtype(input, target)
         input, target = converted(input, common), converted(target, common)
@@ -126,9 +127,7 @@ def huber_loss(
     since = next(sequence)
     losses_of = lambda x, y: E.huber(_difference(x, y, "huber_cpu"), delta=delta)
     losses = at_once(losses_of, input, target)
-    if not is_floating(input._dtype()):
-        names = torch_name(losses._dtype()), torch_name(input._dtype())
-        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
+    check_castable(losses._dtype(), input._dtype())
     losses = converted(losses, input._dtype())
     return _weighted(losses, weight, reduction, "HuberLossBackward0", since)
 
@@ -286,9 +285,8 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
             f"Target size (torch.Size({list(target._d.shape)})) must be the same as input size "
             f"(torch.Size({list(input._d.shape)}))"
         )
-    if not is_floating(target._dtype()) and is_floating(input._dtype()):
-        names = torch_name(input._dtype()), torch_name(target._dtype())
-        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
+    if is_floating(input._dtype()):
+        check_castable(input._dtype(), target._dtype())
     return _binary_of_logits(input, target, weight, chosen_reduction(size_average, reduce, reduction), pos_weight)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from eager.core import operands
 from eager.core.tensor import Tensor
 from eager.engine.conversion import converted
+from eager.engine.inplace import check_castable
 from eager.engine.language import E
 from eager.engine.node_names import whole
 from eager.functional.arguments import constant, shape_of
@@ -19,7 +20,7 @@ from eager.functional.precision import rounds_once
 from eager.nn.functions.activation import logsigmoid
 from eager.nn.functions.distance import pairwise_distance
 from eager.nn.functions.loss import check_reduction, chosen_reduction, reduced
-from graphc.ops.dtypes import INT64, is_floating, is_half, is_inexact
+from graphc.ops.dtypes import FLOAT32, INT64, is_floating, is_half, is_inexact
 from graphc.ops.rules import torch_name
 
 __all__ = [
@@ -129,8 +130,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
                      reduction: str = "mean") -> Tensor:  # fmt: skip
     """log(1 + exp(-target * input)). As `torch.nn.functional.soft_margin_loss`."""
     reduction, dtype = chosen_reduction(size_average, reduce, reduction), input._dtype()
-    if not is_inexact(dtype):
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {torch_name(dtype)}")
+    check_castable(FLOAT32, dtype)
     margin = E.neg(E.mul(input, target))
     losses = E.softplus(margin) if is_floating(margin._dtype()) else E.log(E.add(E.exp(margin), 1))
     return reduced(converted(losses, dtype), reduction)

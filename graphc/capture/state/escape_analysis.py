@@ -108,11 +108,10 @@ class EscapeAnalysis(Lookup):
 
     def _function_of(self, method: MethodType, path: Path) -> None:
         owner = method.__self__
-        holder = Path(path.shown.rpartition(".")[0], path.name.rpartition(".")[0])
         if isinstance(method.__func__, FunctionType):
-            self._function(method.__func__, path, (owner, holder))
+            self._function(method.__func__, path, (owner, path.holder))
         if not isinstance(method.__func__, FunctionType) or not is_user_code(method.__func__.__code__):
-            self._escape_later(owner, holder)
+            self._escape_later(owner, path.holder)
 
     def _escape_class(self, cls: type, path: Path) -> None:
         """A class that may be instantiated, or that a library calls."""

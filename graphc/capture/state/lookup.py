@@ -40,8 +40,7 @@ class Lookup(Worklist):
             return self._attribute(value.__func__, name, path, guarded, probe)
         kind = type(value)
         if is_user_class(kind):
-            holder = Path(path.shown.rpartition(".")[0], path.name.rpartition(".")[0])
-            self._place(Attribute, value, "__class__", holder.attribute("__class__"))
+            self._place(Attribute, value, "__class__", path.holder.attribute("__class__"))
         space = namespace(value)
         entry = next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), MISSING)
         if isinstance(entry, MemberDescriptorType):
@@ -58,7 +57,7 @@ class Lookup(Worklist):
             return self._entry(space, name, path, guarded)
         if entry is MISSING:
             for special in () if is_special(name) else asked_for_missing(kind):
-                self._reach(value, special, Path(path.shown.rpartition(".")[0], path.name.rpartition(".")[0]))
+                self._reach(value, special, path.holder)
                 probe = True
             if probe:
                 if space is not NOWHERE:
@@ -90,7 +89,6 @@ class Lookup(Worklist):
 
     def _bound(self, value: Any, cls: type, path: Path, owner: Any) -> Any:
         """What the entry of a class gives when it is taken from `owner`; the code that this runs is reached."""
-        holder = Path(path.shown.rpartition(".")[0], path.name.rpartition(".")[0])
         if isinstance(value, staticmethod):
             return value.__func__
         if isinstance(value, classmethod):
@@ -98,22 +96,22 @@ class Lookup(Worklist):
             self._later_function(function, path, (cls, Path(cls.__name__, cls.__name__)))
             return Method(function)
         if isinstance(value, FunctionType):
-            self._later_function(value, path, (cls if owner is None else owner, holder))
+            self._later_function(value, path, (cls if owner is None else owner, path.holder))
             return Method(value)
         if isinstance(value, property):
             for function in (value.fget, value.fset):
                 if isinstance(function, FunctionType) and owner is not None:
-                    self._later_function(function, path, (owner, holder))
+                    self._later_function(function, path, (owner, path.holder))
             return MISSING
         if isinstance(value, functools.cached_property):
             if owner is not None and isinstance(value.func, FunctionType):
-                self._later_function(value.func, path, (owner, holder))
+                self._later_function(value.func, path, (owner, path.holder))
             return MISSING
         if owner is not None and hasattr(type(value), "__get__"):
             if callable(value):
                 return Method(value)
             self._escape_later(value, path)
-            self._escape_later(owner, holder)
+            self._escape_later(owner, path.holder)
             return MISSING
         return value
 
@@ -128,5 +126,4 @@ class Lookup(Worklist):
     def _escape_if_foreign(self, method: Method, owner: Any, path: Path) -> None:
         function = method.function
         if not (isinstance(function, FunctionType) and is_user_code(function.__code__)):
-            shown, name = path.shown.rpartition(".")[0], path.name.rpartition(".")[0]
-            self._escape_later(owner, Path(shown, name))
+            self._escape_later(owner, path.holder)

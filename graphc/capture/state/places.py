@@ -22,6 +22,11 @@ class Path(NamedTuple):
     shown: str
     name: str
 
+    @property
+    def holder(self) -> Path:
+        """Of what an attribute is taken from."""
+        return Path(self.shown.rpartition(".")[0], self.name.rpartition(".")[0])
+
     def attribute(self, name: str) -> Path:
         return Path(f"{self.shown}.{name}" if self.shown else name, f"{self.name}.{name}" if self.name else name)
 

@@ -391,35 +391,24 @@ def autograd_function():
     SCALE = 4.0
 
 
-def _namespace(code):
-    names = {"factor": 2.0, "name": "factor", "torch": torch}
-    exec(f"def f(x):\n    {code}", names)
-    return names
+TEXTS = {
+    "that_is_evaluated": "return x * eval('factor + 1')",
+    "that_is_made": "return x * eval(name)",
+    "that_is_executed": "into = {}; exec('r = factor * 2', globals(), into); return x * into['r']",
+    "that_is_compiled": "return x * eval(compile('factor * 2', '<text>', 'eval'))",
+}
 
 
-@changed("`factor` changed from 2.0 to 3.0")
-def global_of_a_text_that_is_evaluated():
-    names = _namespace("return x * eval('factor + 1')")
-    yield names["f"]
-    names["factor"] = 3.0
+def global_of_a_text(name):
+    def case():
+        names = {"factor": 2.0, "name": "factor"}
+        exec(f"def f(x):\n    {TEXTS[name]}", names)
+        yield names["f"]
+        names["factor"] = 3.0
+
+    case.__name__ = f"global_of_a_text_{name}"
+    return case
 
 
-@changed("`factor` changed from 2.0 to 3.0")
-def global_of_a_text_that_is_made():
-    names = _namespace("return x * eval(name)")
-    yield names["f"]
-    names["factor"] = 3.0
-
-
-@changed("`factor` changed from 2.0 to 3.0")
-def global_of_a_text_that_is_executed():
-    names = _namespace("into = {}; exec('r = factor * 2', globals(), into); return x * into['r']")
-    yield names["f"]
-    names["factor"] = 3.0
-
-
-@changed("`factor` changed from 2.0 to 3.0")
-def global_of_code_that_is_evaluated():
-    names = _namespace("return x * eval(compile('factor * 2', '<text>', 'eval'))")
-    yield names["f"]
-    names["factor"] = 3.0
+for text in TEXTS:
+    changed("`factor` changed from 2.0 to 3.0")(global_of_a_text(text))
