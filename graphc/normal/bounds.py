@@ -23,9 +23,8 @@ class Bounds(NamedTuple):
     of_run   units for each scalar operation that a graph or a region costs: a program that runs for a second may be
              searched for some tenths of one
     longer   how often the units that the cheapest choice so far has taken, another may take
-    region   units of all choices for a region, beside `per_operation` for each scalar operation that it costs, or as
-             long as none is promising `unpromising`: where there is little to be saved, little is looked for
-    unlikely  units of a region of which the gate expects nothing
+    region   units of all choices for a region, beside `per_operation` for each scalar operation that it costs
+    of_share the share of these, for each share of the graph's cost that is at stake in a region, up to all
     """
 
     enough: float = 0.9
@@ -38,8 +37,7 @@ class Bounds(NamedTuple):
     longer: float = 8.0
     region: int = 80_000
     per_operation: float = 2.0
-    unpromising: float = 2e-3
-    unlikely: int = 15_000
+    of_share: float = 2.0
     of_run: float = 5e-5
 
     def again(self) -> Bounds:
@@ -58,5 +56,5 @@ FACTORED = 60  # a term that may have a factor in common
 BOUNDS = Bounds()
 WIDER = Bounds(
     enough=0.99, worth=0.0, hopeful=1.0, tries=64, work=8_000_000, attempt=2_000_000, region=8_000_000,
-    unlikely=8_000_000,
+    of_share=1e9,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from graphc.normal.trial import Choice, Trial, Watch
 from graphc.normal.write import Writer, lifted_below
 from graphc.rewrite.cost import node_cost
 
-# nodes of regions for which nothing cheaper was found, and whether they were at stake: see `_at_stake`
+# nodes of regions for which nothing cheaper was found, and whether they were at stake: see `at_stake`
 Vain = dict[int, tuple[Node, bool]]
 
 
@@ -89,20 +89,20 @@ def _better(region: Region, points: Mapping[int, bool], least: float, trial: Tri
     bounds, nodes, users = trial.bounds, trial.nodes, trial.users
     before = trial.price(region.members)
     enough = max(before - bounds.enough * before, least)  # to be saved
-    stake = frozenset(_at_stake(points, region, nodes, users))
+    stake = frozenset(at_stake(points, region, nodes, users))
 
     def is_known(id: int) -> bool:
         node, was_at_stake = vain.get(id, (None, False))
         return node is nodes[id] and (was_at_stake or id not in stake)
 
     new = {id: gains for id, gains in points.items() if not is_known(id)}
-    other = {id for id in region.members if not is_known(id)}.union(_at_stake(new, region, nodes, users))
-    if trial.price(other) < enough:
+    other = {id for id in region.members if not is_known(id)}.union(at_stake(new, region, nodes, users))
+    if min(trial.price(other), trial.price(stake)) < enough:
         return None
-    likely = trial.price(stake) >= enough
-    part = _up_to(points, region, nodes, users) if likely else region
+    part = _up_to(points, region, nodes, users)
     own = trial.price(part.members)
-    best = trial.best(part, own - (1 - bounds.hopeful) * before, likely)
+    share = trial.price(_with_what_is_theirs(stake, nodes, users)) / trial.total
+    best = trial.best(part, own - (1 - bounds.hopeful) * before, share)
     if best is None or best[0] > own - enough:
         vain.update({id: (nodes[id], id in stake) for id in region.members})
         return None
@@ -172,7 +172,19 @@ def _rewritten(graph: Graph, chosen: Mapping[int, tuple[Region, Choice]], users:
     return graph.rewired(builder.nodes, new)
 
 
-def _at_stake(
+def _with_what_is_theirs(some: Collection[int], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> set[int]:
+    """These nodes, and what nothing else needs: solutions that are added may be one."""
+    found = set(some)
+    below = [i for id in some for i in nodes[id].inputs]
+    while below:
+        id = below.pop()
+        if id not in found and found.issuperset(users[id]):
+            found.add(id)
+            below += nodes[id].inputs
+    return found
+
+
+def at_stake(
     points: Mapping[int, bool], region: Region, nodes: Mapping[int, Node], users: Mapping[int, list[int]]
 ) -> list[int]:
     """The members of a region that there may be less of: no form saves more than these cost.
@@ -183,7 +195,7 @@ def _at_stake(
     alone = set(points)
     roots = frozenset(region.roots)
     for id in reversed(region.members):
-        if points.get(id, id not in roots and alone.issuperset(users[id])):
+        if points.get(id) or (id not in roots and alone.issuperset(users[id])):
             found.append(id)
             alone.add(id)
     return found

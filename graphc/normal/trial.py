@@ -44,19 +44,20 @@ class Trial:
         self._memory = Memory(bounds.work + PER_NODE * len(graph) + bounds.of_run * self.total)
         self._narrow: dict[int, bool] = {}
 
-    def best(self, region: Region, hopeful: float, likely: bool = True) -> tuple[float, Choice] | None:
+    def best(self, region: Region, hopeful: float, share: float = 1.0) -> tuple[float, Choice] | None:
         """The cheapest choice, and what it costs.
 
-        hopeful: what a usual one may cost, for others to be tried; likely: whether much work is worth it
+        hopeful: what a usual one may cost, for others to be tried; share: of the graph's cost, that is at stake
         """
         shared, sums, narrow = self._candidates(region)
         bounds, memory = self.bounds, self._memory
         before, start = self.price(region.members), memory.left
-        end = start - bounds.region - bounds.unpromising * before
-        last = start - bounds.region - bounds.per_operation * before
-        if not likely:
-            end = last = max(last, start - bounds.unlikely)
-        most = self._most(region)
+        share = min(1.0, bounds.of_share * share)
+        least = bounds.of_run * self.total
+        end = start - least - share * bounds.region
+        last = end - share * bounds.per_operation * before
+        rest = start - least - share * start  # for others
+        most = share * self._most(region) + least
         found: tuple[float, Choice] | None = None
         worked = math.inf  # units, that the cheapest has taken
         prices: dict[Choice, float | None] = {}
@@ -65,7 +66,7 @@ class Trial:
             nonlocal found, worked
             choice, left = Choice(atoms, hopes), memory.left
             until = last if found is not None and found[0] <= bounds.promising * before else end
-            if choice in prices or left < max(until, 0):
+            if choice in prices or left < max(until, rest, 0):
                 return
             price = prices[choice] = self.cost(region, choice, min(most, left - until, bounds.longer * worked))
             if price is not None and (found is None or price < found[0]):

@@ -15,7 +15,8 @@ from graphc.ir.check import check
 from graphc.normal.bounds import BOUNDS
 from graphc.normal.find import regions_of
 from graphc.normal.gate import may_gain, may_start_gain
-from graphc.normal.regions import Vain, rewrite_regions
+from graphc.normal.regions import Vain, at_stake, promising, rewrite_regions
+from graphc.normal.trial import Trial
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.fold import fold_constants
@@ -134,13 +135,15 @@ def test_what_is_best_as_it_is_stays(f):
     assert found == []
 
 
-def test_a_region_is_not_searched_again_unless_much_of_it_is_new():
-    def f(a, b, x):
-        h = a @ b
-        centred = h - h.mean(0)
-        return centred * (centred * centred).mean(0).rsqrt() * x, (centred * x).sum(0)
+def _normalized(a, b, x):
+    """What is searched in vain."""
+    h = a @ b
+    centred = h - h.mean(0)
+    return centred * (centred * centred).mean(0).rsqrt() * x, (centred * x).sum(0)
 
-    graph, _ = traced(f, (M, M, V))
+
+def test_a_region_is_not_searched_again_unless_much_of_it_is_new():
+    graph, _ = traced(_normalized, (M, M, V))
     tried: list[float] = []
     vain: Vain = {}
 
@@ -159,9 +162,36 @@ def test_a_region_is_not_searched_again_unless_much_of_it_is_new():
     assert search() == first
 
 
+@pytest.mark.parametrize("differentiated", [False, True])
+def test_no_form_saves_more_than_is_at_stake(differentiated: bool):
+    covariance = {"covariance x": (lambda h, x: (h - h.mean(0)).T @ (h - h.mean(0)) @ x, ((4 * N, N), V))}
+    for name, (f, shapes) in (PROGRAMS | HALVES | covariance).items():
+        graph, arrays = traced(f, shapes)
+        if differentiated:
+            leaves = [torch.from_numpy(a).requires_grad_() for a in arrays]
+            graph = clean(graphc.gradients(graphc.trace(lambda *given, f=f: f(*given).square().sum(), *leaves)))
+        users = graph.users()
+        trial = Trial(graph, users)
+        regions = promising(graph, users)
+        stake = [trial.price(at_stake(points, region, graph.nodes, users)) for region, points in regions.items()]
+        saved = [r.before - r.after for r in rewrite_regions(graph)[1]]
+        assert sum(saved) <= sum(stake), name
+
+
+def test_a_region_is_searched_as_long_as_there_is_at_stake():
+    tried: list[float] = []
+    counts: list[int] = []
+    for other in (lambda g: g, lambda g: g @ torch.tanh(g)):
+        graph, _ = traced(lambda a, b, x, g, other=other: (_normalized(a, b, x), other(g)), (M, M, V, (2 * N, 2 * N)))
+        tried.clear()
+        assert rewrite_regions(graph, watch=lambda _, price, *__: tried.append(price))[1] == []
+        counts.append(len(tried))
+    assert counts[0] > 2 * counts[1] > 0
+
+
 def test_a_search_goes_on_where_a_choice_is_promising():
     graph, _ = traced(*PROGRAMS["six steps of A'A"])  # the first choice costs as much as what is written
-    short = BOUNDS._replace(region=4000, unpromising=0.0)
+    short = BOUNDS._replace(region=4000)
     assert rewrite_regions(graph, short)[1] == []
     assert len(rewrite_regions(graph, short._replace(promising=math.inf))[1]) == 1
 
