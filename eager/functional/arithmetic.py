@@ -269,15 +269,21 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     if not isinstance(input, Tensor) or not isinstance(end, Tensor):
         raise no_overload("lerp", (input, end, weight))
     since, dtype, by_number = next(sequence), input._dtype(), not isinstance(weight, Tensor)
-    for name, x in (("end", end), ("weight", weight)):
-        if isinstance(x, Tensor) and x._dtype() != dtype and (x is end or x._d.shape):
-            raise RuntimeError(f"expected dtype {c_name(dtype)} for `{name}` but got dtype {c_name(x._dtype())}")
+    check_end(dtype, end)
+    if not by_number and weight._d.shape:
+        check_end(dtype, weight, "weight")
     if not is_inexact(dtype):
         kernel = f"lerp_kernel_{'scalar' if by_number else 'tensor'}"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
     if by_number:
         return enclosed(at_once(_lerp_by(number_of(weight, dtype)), input, end), "LerpBackward0", since)
     return enclosed(at_once(_lerp_by_tensor, input, end, weight), "LerpBackward1", since)
+
+
+def check_end(dtype: np.dtype, end: Tensor, name: str = "end") -> None:
+    """Raise PyTorch's RuntimeError unless `end` can be approached from an array of a dtype."""
+    if end._dtype() != dtype:
+        raise RuntimeError(f"expected dtype {c_name(dtype)} for `{name}` but got dtype {c_name(end._dtype())}")
 
 
 def _lerp_by(weight: Any) -> Callable[[Tensor, Tensor], Tensor]:

@@ -7,6 +7,7 @@ from typing import Any
 from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.engine.language import E
+from eager.functional.arithmetic import check_end
 
 
 def learning_rate(group: dict[str, Any]) -> Any:
@@ -32,7 +33,8 @@ def decayed(grad: Tensor, parameter: Any, group: dict[str, Any], lr: Any = None)
 
 
 def approach(average: Any, value: Tensor, share: float) -> None:
-    """Move a running average by a share of the way to `value`."""
+    """Move a running average by a share of the way to `value`. RuntimeError if that is of another dtype."""
+    check_end(average._dtype(), value)
     average.add_(E.mul(E.sub(value, average), share))
 
 

@@ -80,7 +80,7 @@ class Concretization:
                 Guard(functools.partial(strides_of_tensor, given), strides, self._layout_named(given), given)
             )
         elif isinstance(owner, Lifted):
-            self.guard(self._later(given, strides_of_tensor), strides, self._layout_named(given))
+            self.guard(self.later(given, strides_of_tensor), strides, self._layout_named(given))
         return strides
 
     def layout_of_input(self, position: int) -> Any:
@@ -133,7 +133,7 @@ class Concretization:
         if isinstance(owner, Argument):
             self.guard_argument(owner.position, getter, value, "how it lies in memory")
         else:
-            self.guard(self._later(given, getter), value, self._layout_named(given))
+            self.guard(self.later(given, getter), value, self._layout_named(given))
 
     def guard(self, getter: Callable[[], Any], value: Any, what: str) -> None:
         """See `eager.core.interpreter.Interpreter`."""
@@ -163,7 +163,7 @@ class Concretization:
             return None
         if id(tensor) not in self._read:
             self._read.add(id(tensor))
-            self.guard(self._later(tensor, _values_of), _values_of(tensor), f"the value of {self.called(tensor)}")
+            self.guard(self.later(tensor, _values_of), _values_of(tensor), f"the value of {self.called(tensor)}")
         return self._given(tensor._array().view())
 
     def values_shown(self, tensor: Tensor) -> np.ndarray | None:
@@ -191,7 +191,7 @@ class Concretization:
         place = None if held is None else self._memories.find(held[1].id)
         return place is not None and place.memory.version > 0
 
-    def _later(self, tensor: Tensor, of: Callable[[Tensor], Any]) -> Callable[[], Any]:
+    def later(self, tensor: Tensor, of: Callable[[Tensor], Any]) -> Callable[[], Any]:
         """Asks `of` about a concrete tensor at a later call: the one that is in its place then, if that is lifted."""
         source = self._state.lifted_tensors.get(id(tensor))
         if source is None:

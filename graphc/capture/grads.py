@@ -14,7 +14,7 @@ from eager.core.tensor import Tensor
 from eager.engine import walks
 from graphc import errors
 from graphc.capture.location import user_line
-from graphc.capture.sources import Argument, Effect, GradOf, History, PastOf
+from graphc.capture.sources import Argument, Effect, GradOf, History, Lifted, PastOf
 from graphc.capture.state.places import Change
 from graphc.capture.state.words import slot_of
 from graphc.capture.storage.inputs import overlapping
@@ -67,7 +67,10 @@ class Grads:
             tracer.concretization.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
         else:
             what = f"whether the .grad of {tracer.concretization.called(given)} is None"
-            tracer.guard(_HasNoGrad(given), grad is None, what)
+            has_none = (
+                tracer.concretization.later(given, _has_no_grad) if isinstance(owner, Lifted) else _HasNoGrad(given)
+            )
+            tracer.guard(has_none, grad is None, what)
         if grad is None:
             self._initial[id(tensor)] = None
             return None

@@ -15,7 +15,7 @@ from eager.core.tensor import Tensor
 from eager.engine import hooks
 from graphc import errors
 from graphc.capture.location import user_line
-from graphc.capture.sources import Argument, Captured, Computed, ViewOf
+from graphc.capture.sources import Argument, Captured, Computed, Lifted, ViewOf
 from graphc.capture.state.places import Change
 from graphc.capture.state.words import slot_of, version_of
 
@@ -110,6 +110,9 @@ class Hooks:
                     tracer.concretization.guard_argument(position, _hooks_of, _hooks_of(leaf), "its hooks")
                 case Captured(tensor):
                     captured.append(tensor)
+                case Lifted():
+                    what = f"the hooks of {tracer.concretization.called(leaf)}"
+                    tracer.guard(tracer.concretization.later(leaf, _hooks_of), _hooks_of(leaf), what)
                 case _:
                     pass
         if captured:

@@ -88,7 +88,7 @@ class StatePack:
     @staticmethod
     def of(members: Sequence[Tensor], equal: bool) -> StatePack:
         """That of another program, if it has the same members."""
-        return shared(_known, (equal, *map(id, members)), StatePack, members, equal)
+        return shared(_known, StatePack, members, equal)
 
     def settled(self, name: Callable[[Any], str]) -> str:
         """The expression that is true if all members lie in the pack."""
@@ -144,7 +144,7 @@ class StatePack:
             note_write(t._d)
 
 
-_known: weakref.WeakValueDictionary[tuple[int, ...], StatePack] = weakref.WeakValueDictionary()
+_known: weakref.WeakValueDictionary[tuple[Any, ...], StatePack] = weakref.WeakValueDictionary()
 
 
 def values_of(tensor: Tensor) -> np.ndarray:
@@ -178,7 +178,7 @@ class GradientPack:
     @staticmethod
     def of(tensors: Sequence[Tensor]) -> GradientPack:
         """That of another program, if it gives gradients of the same tensors: programs may take turns."""
-        return shared(_gradients, tuple(map(id, tensors)), GradientPack, tensors)
+        return shared(_gradients, GradientPack, tensors)
 
     def give(self, array: Any) -> None:
         """Let the gradients be those in `array`: the tensors of the latest ones, where nobody else has any of them."""
@@ -199,4 +199,4 @@ class GradientPack:
             t._g = g
 
 
-_gradients: weakref.WeakValueDictionary[tuple[int, ...], GradientPack] = weakref.WeakValueDictionary()
+_gradients: weakref.WeakValueDictionary[tuple[Any, ...], GradientPack] = weakref.WeakValueDictionary()

@@ -39,12 +39,13 @@ def hidden_tensor() -> Tensor:
 
 
 def shared(
-    known: MutableMapping[tuple[int, ...], _T], key: tuple[int, ...], make: Callable[..., _T], *arguments: Any
+    known: MutableMapping[tuple[Any, ...], _T], make: Callable[..., _T], tensors: Sequence[Tensor], *more: Any
 ) -> _T:
-    """What another program has made for the same tensors, or what `make` gives for these `arguments`."""
+    """What another program has made for the same tensors, as they are, and `more`, or what `make` gives for them."""
+    key = (*more, *[(id(t), tuple(t._d.shape), t._dtype()) for t in tensors])
     found = known.get(key)
     if found is None:
-        found = known[key] = make(*arguments)
+        found = known[key] = make(tensors, *more)
     return found
 
 
@@ -79,10 +80,10 @@ class PlacedPack:
     parts  the data of the members
     """
 
-    def __init__(self, members: Sequence[Tensor], equal: bool):
+    def __init__(self, members: Sequence[Tensor], equal: bool, parts: Sequence[Placed]):
         self.members = list(members)
         self.equal = equal
-        self.parts: list[Placed] = [t._d for t in members]
+        self.parts = list(parts)
         self._steps = [()] * len(self.members) if equal else places(_avals(members))
         self.memory = Memory(None, None)
         self.tensor = hidden_tensor()
@@ -90,7 +91,7 @@ class PlacedPack:
     @staticmethod
     def of(members: Sequence[Tensor], equal: bool) -> PlacedPack:
         """That of another program, if it has the same members, in the same memories."""
-        return shared(_known, (equal, *map(id, members), *[id(t._d) for t in members]), PlacedPack, members, equal)
+        return shared(_known, PlacedPack, members, equal, tuple([t._d for t in members]))
 
     def settled(self, name: Callable[[Any], str]) -> str:
         """The expression that is true if all members lie in the pack."""
@@ -140,7 +141,7 @@ class PlacedPack:
         return []
 
 
-_known: weakref.WeakValueDictionary[tuple[int, ...], PlacedPack] = weakref.WeakValueDictionary()
+_known: weakref.WeakValueDictionary[tuple[Any, ...], PlacedPack] = weakref.WeakValueDictionary()
 
 
 @final
@@ -158,7 +159,7 @@ class PlacedGradients:
     @staticmethod
     def of(tensors: Sequence[Tensor]) -> PlacedGradients:
         """That of another program, if it gives gradients of the same tensors: programs may take turns."""
-        return shared(_gradients, tuple(map(id, tensors)), PlacedGradients, tensors)
+        return shared(_gradients, PlacedGradients, tensors)
 
     def _alone(self) -> bool:
         """Whether the latest ones are still there, or gone, and nobody else has any of them."""
@@ -199,4 +200,4 @@ class PlacedGradients:
             t._g = g
 
 
-_gradients: weakref.WeakValueDictionary[tuple[int, ...], PlacedGradients] = weakref.WeakValueDictionary()
+_gradients: weakref.WeakValueDictionary[tuple[Any, ...], PlacedGradients] = weakref.WeakValueDictionary()

@@ -260,3 +260,59 @@ def test_rates_that_a_step_sets_are_inputs(kind, change):
     for optimizer in (mine, theirs):
         optimizer.param_groups[0]["dampening" if kind is torch.optim.SGD else "alpha"] = 0.25
     assert torch.allclose(step(torch.ones(3, 2)), eager_step(torch.ones(3, 2)))  # what has not changed is a guard
+
+
+def _hooked(w: torch.Tensor) -> None:
+    w.register_hook(lambda g: g * 10)
+
+
+def _without_gradient(w: torch.Tensor) -> None:
+    w.grad = None
+
+
+def _transposed(w: torch.Tensor) -> None:
+    w.data = w.data.t().contiguous().t()
+
+
+def _negative(w: torch.Tensor) -> None:
+    w.data.neg_()
+
+
+def _wider(w: torch.Tensor) -> None:
+    w.data, w.grad = w.data.double(), None
+
+
+def _larger(w: torch.Tensor) -> None:
+    w.data, w.grad = torch.full((3, 3), 2.0), None
+
+
+@pytest.mark.parametrize("change", [
+    _hooked, _without_gradient, _transposed, _negative, _wider, _larger, lambda w: w.requires_grad_(False),
+])  # fmt: skip
+@pytest.mark.parametrize("how", ["changed", "another"])
+def test_a_tensor_whose_place_is_an_input_is_asked_what_any_is(change: Callable[[torch.Tensor], Any], how: str):
+    """That another tensor is there is no new program; what the program depends on is."""
+
+    def result(compiled: bool) -> list[Any]:
+        model = types.SimpleNamespace(w=torch.ones(2, 2, requires_grad=True))
+
+        def step(x):
+            w = model.w
+            y = (w * x[: len(w)]).reshape(-1) * (1 if w.sum().item() > 0 else 2)
+            loss = (y * y).sum()
+            if loss.requires_grad:
+                loss.backward()
+            return loss, torch.tensor(float(w.is_contiguous()))
+
+        step, found = graphc.compile(step) if compiled else step, list[Any]()
+        x = torch.arange(1.0, 4.0)[:, None]
+        for k in range(4):
+            model.w = torch.full((2, 2), k + 1.0, requires_grad=True)
+            found += [*step(x), *step(x), model.w.grad.clone()]
+        if how == "another":
+            model.w = torch.full((2, 2), 7.0, requires_grad=True)
+        change(model.w)
+        found += [*step(x), *step(x), *([] if model.w.grad is None else [model.w.grad])]
+        return [(t.dtype, t.tolist()) for t in found]
+
+    assert result(compiled=True) == result(compiled=False)

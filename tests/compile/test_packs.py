@@ -217,6 +217,33 @@ def test_every_optimizer(optimizer, norm, device):
     equal(*worlds)
 
 
+@pytest.mark.parametrize("optimizer", [o for o in OPTIMIZERS if not o.startswith("adam")])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("xla:0", marks=pytest.mark.deep)])
+def test_a_model_that_is_converted_between_steps(optimizer, device):
+    worlds = [World(compiled, optimizer, device=device) for compiled in (False, True)]
+    for dtype in (torch.float32, torch.float64, torch.float32):
+        for w in worlds:
+            w.model.to(dtype)
+            w.data = tuple(t.to(dtype) for t in w.data)
+        for _ in range(2):
+            np.testing.assert_allclose(*(w.train() for w in worlds), rtol=1e-4)
+            assert {p.grad.dtype for p in worlds[1].model.parameters()} == {dtype}
+    equal(*worlds)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("optimizer", ["Adam", "AdamW", "NAdam", "RAdam", "Adamax"])
+@pytest.mark.on_numpy
+def test_averages_of_gradients_are_not_of_another_dtype(optimizer, compiled):
+    world = World(compiled)
+    world.opt = getattr(torch.optim, optimizer)(world.model.parameters())
+    world.train()
+    world.model.double()
+    world.data = tuple(t.double() for t in world.data)
+    with pytest.raises(RuntimeError, match="^expected dtype float for `end` but got dtype double"):
+        world.train()
+
+
 @pytest.mark.parametrize("device", ["cpu", "xla:0"])
 def test_a_step_is_one_program_for_good(device):
     """Nothing is gathered, and nothing compiled, once the state lies in its packs."""
