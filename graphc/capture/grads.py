@@ -67,10 +67,9 @@ class Grads:
             tracer.concretization.guard_argument(owner.position, _has_no_grad, grad is None, "whether .grad is None")
         else:
             what = f"whether the .grad of {tracer.concretization.called(given)} is None"
-            has_none = (
-                tracer.concretization.later(given, _has_no_grad) if isinstance(owner, Lifted) else _HasNoGrad(given)
-            )
-            tracer.guard(has_none, grad is None, what)
+            is_lifted = isinstance(owner, Lifted)
+            asked = tracer.concretization.later(given, _has_no_grad) if is_lifted else _HasNoGrad(given)
+            tracer.guard(asked, grad is None, what)
         if grad is None:
             self._initial[id(tensor)] = None
             return None

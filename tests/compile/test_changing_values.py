@@ -308,7 +308,7 @@ def test_a_tensor_whose_place_is_an_input_is_asked_what_any_is(change: Callable[
         x = torch.arange(1.0, 4.0)[:, None]
         for k in range(4):
             model.w = torch.full((2, 2), k + 1.0, requires_grad=True)
-            found += [*step(x), *step(x), model.w.grad.clone()]
+            found += [*step(x), *step(x), torch.clone(model.w.grad)]
         if how == "another":
             model.w = torch.full((2, 2), 7.0, requires_grad=True)
         change(model.w)

@@ -240,7 +240,7 @@ def test_averages_of_gradients_are_not_of_another_dtype(optimizer, compiled):
     world.train()
     world.model.double()
     world.data = tuple(t.double() for t in world.data)
-    with pytest.raises(RuntimeError, match="^expected dtype float for `end` but got dtype double"):
+    with pytest.raises(RuntimeError, match=r"^expected dtype float for `end` but got dtype double"):
         world.train()
 
 
