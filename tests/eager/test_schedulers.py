@@ -82,6 +82,32 @@ def test_rates_and_state_are_pytorchs(name: str, settings: dict[str, Any], kind:
 
 
 @pytest.mark.filterwarnings("ignore:Detected call of")
+def course_of_groups(module: Any, name: str, settings: dict[str, Any], added: bool) -> list[Any]:
+    """The rates of 12 epochs, in the third of which a group is added or taken away, or the exception."""
+    optimizer = optimizer_of(module, "Adam")
+    schedule = schedule_of(module, optimizer, name, settings)
+    seen: list[Any] = []
+    for k in range(12):
+        if k == 2 and added:
+            optimizer.add_param_group({"params": [module.nn.Parameter(module.ones(2))], "lr": 0.3})
+        elif k == 2:
+            optimizer.param_groups.pop()
+        optimizer.step()
+        try:
+            schedule.step()
+        except (ValueError, KeyError) as error:
+            return [*seen, type(error).__name__, str(error) if type(error) is ValueError else ""]
+        seen.append(schedule.get_last_lr())
+    return seen
+
+
+@asked_of_torch("added", [True, False])
+@asked_of_torch(("name", "settings"), SCHEDULES, ids=[f"{name}{i}" for i, (name, _) in enumerate(SCHEDULES)])
+def test_groups_that_are_added_and_taken_away(name: str, settings: dict[str, Any], added: bool):
+    expected, found = (course_of_groups(module, name, settings, added) for module in (torch_or_skip(), eager))
+    assert found == expected
+
+
 def test_fractions_of_epochs_restart_where_pytorch_does():
     for growth in (1, 2):
         courses = []

@@ -162,7 +162,13 @@ class GroupwiseLR(LRScheduler):
 
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
-        return [self._next(now, base) for now, base in zip(rates(self.optimizer), self.base_lrs, strict=True)]
+        now = rates(self.optimizer)
+        bases = self.base_lrs if self._asks_for_bases() else now
+        return [self._next(lr, base) for base, lr in zip(bases, now, strict=True)]
+
+    def _asks_for_bases(self) -> bool:
+        """Whether the rates of this epoch depend on the initial ones, which groups that were added since do not have."""
+        return False
 
     def _get_closed_form_lr(self) -> list[Any]:
         return [self._closed(base) for base in self.base_lrs]

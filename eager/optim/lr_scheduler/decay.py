@@ -172,7 +172,7 @@ class MultiplicativeLR(_FunctionLR):
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
         now = rates(self.optimizer)
-        return now if self._is_initial else [lr * factor for lr, factor in zip(now, self._factors(), strict=True)]
+        return now if self._is_initial else [lr * factor for factor, lr in zip(self._factors(), now, strict=True)]
 
 
 class CosineAnnealingLR(GroupwiseLR):
@@ -184,12 +184,21 @@ class CosineAnnealingLR(GroupwiseLR):
     def _height(self, epoch: int) -> float:
         return 1 + math.cos(math.pi * epoch / self.T_max)
 
+    def _is_resumed(self) -> bool:
+        return self._step_count == 1 and self.last_epoch > 0
+
+    def _is_after_a_trough(self) -> bool:
+        return (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0
+
+    def _asks_for_bases(self) -> bool:
+        return not self._is_initial and (self._is_resumed() or self._is_after_a_trough())
+
     def _next(self, lr: Any, base: Any) -> Any:
         if self._is_initial:
             return lr
-        if self._step_count == 1 and self.last_epoch > 0:
+        if self._is_resumed():
             return self.eta_min + (base - self.eta_min) * (1 + math.cos(self.last_epoch * math.pi / self.T_max)) / 2
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the recurrence divides by zero here
+        if self._is_after_a_trough():  # the recurrence divides by zero here
             return lr + (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
         ratio = self._height(self.last_epoch) / self._height(self.last_epoch - 1)
         return ratio * (lr - self.eta_min) + self.eta_min
