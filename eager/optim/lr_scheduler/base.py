@@ -167,7 +167,7 @@ class GroupwiseLR(LRScheduler):
         return [self._next(lr, base) for base, lr in zip(bases, now, strict=True)]
 
     def _asks_for_bases(self) -> bool:
-        """Whether the rates of this epoch depend on the initial ones, which groups that were added since do not have."""
+        """Whether the rates of this epoch depend on the initial ones, which groups that were added since lack."""
         return False
 
     def _get_closed_form_lr(self) -> list[Any]:
