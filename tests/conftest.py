@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import logging
 import os
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -138,6 +139,20 @@ def logged() -> Iterator[list[logging.LogRecord]]:
     logging.root.addHandler(handler)
     yield records
     logging.root.removeHandler(handler)
+
+
+@pytest.fixture
+def einops_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """einops keeps what it takes for PyTorch: other tests are given another one."""
+
+    def loaded() -> list[str]:
+        return [name for name in sys.modules if name.partition(".")[0] == "einops"]
+
+    for name in loaded():
+        monkeypatch.delitem(sys.modules, name)
+    yield
+    for name in loaded():
+        del sys.modules[name]
 
 
 @pytest.fixture

@@ -58,6 +58,7 @@ def test_only_what_the_code_reads_is_guarded() -> None:
     assert len(guarded) < 120
 
 
+@pytest.mark.usefixtures("einops_loaded_anew")
 def test_a_vision_transformer_with_einops() -> None:
     einops = pytest.importorskip("einops")
     layers = pytest.importorskip("einops.layers.torch")

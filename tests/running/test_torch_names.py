@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import pickle
 import sys
-from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
@@ -73,20 +72,6 @@ def _installed(name: str) -> bool:
         return bool(version(name))
     except PackageNotFoundError:
         return False
-
-
-@pytest.fixture
-def einops_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """It keeps what it takes for PyTorch: other tests are given another one."""
-
-    def loaded() -> list[str]:
-        return [name for name in sys.modules if name.partition(".")[0] == "einops"]
-
-    for name in loaded():
-        monkeypatch.delitem(sys.modules, name)
-    yield
-    for name in loaded():
-        del sys.modules[name]
 
 
 @pytest.mark.skipif(not _installed("einops"), reason="einops is not installed")
