@@ -26,11 +26,16 @@ class Adagrad(Optimizer):
         maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
     ):  # fmt: skip
         self._begin(locals())
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                self._begin_state(parameter, self.state[parameter])
+
+    def _begin_state(self, parameter: Any, remembered: dict[str, Any]) -> None:
+        remembered.update(step=counter(), sum=like(parameter, self.defaults["initial_accumulator_value"]))
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:
-            start = self.defaults["initial_accumulator_value"]
-            remembered.update(step=counter(), sum=like(parameter, start))
+            self._begin_state(parameter, remembered)
         step, squares = remembered["step"], remembered["sum"]
         step.add_(1)
         if is_sparse(grad) and group["weight_decay"] != 0:

@@ -502,3 +502,13 @@ def test_adafactor_refuses_complex_parameters():
     p.grad = tensor(np.ones(1, np.complex64))
     with pytest.raises(RuntimeError, match="Adafactor does not support complex parameters"):
         optim.Adafactor([p]).step()
+
+
+@asked_of_torch(("name", "settings"), [*SETTINGS, *REAL], ids=lambda value: str(value))
+def test_state_before_the_first_step_is_pytorchs(name: str, settings: dict[str, Any]):
+    def state(module: Any) -> Any:
+        parameter = module.nn.Parameter(module.ones(2))
+        made = getattr(module.optim, name)([parameter], **settings)
+        return {k: {n: (str(v.dtype), v.tolist()) for n, v in s.items()} for k, s in made.state_dict()["state"].items()}
+
+    assert state(eager) == state(torch_or_skip())
