@@ -31,7 +31,10 @@ class Adagrad(Optimizer):
                 self._begin_state(parameter, self.state[parameter])
 
     def _begin_state(self, parameter: Any, remembered: dict[str, Any]) -> None:
-        remembered.update(step=counter(), sum=like(parameter, self.defaults["initial_accumulator_value"]))
+        start: Any = self.defaults["initial_accumulator_value"]
+        if parameter._dtype().kind == "c":  # which is optimized as two real numbers
+            start = complex(start, start)
+        remembered.update(step=counter(), sum=like(parameter, start))
 
     def _update_one(self, parameter: Any, grad: Tensor, group: Group, remembered: dict[str, Any]) -> None:
         if not remembered:

@@ -114,7 +114,7 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
     return outliving(lambda: E.full(shape=shape, value=value, dtype=dtype))
 
 
-def like(parameter: Tensor, value: float = 0, shape: tuple[int, ...] | None = None) -> Tensor:
+def like(parameter: Tensor, value: complex = 0, shape: tuple[int, ...] | None = None) -> Tensor:
     """A new state tensor of the dtype of `parameter`, of its shape if none is given, and where it lies."""
     shape = tuple(parameter._d.shape) if shape is None else shape
     if is_elsewhere(parameter) and not within.get():
