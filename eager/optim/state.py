@@ -109,7 +109,7 @@ def outliving(make: Callable[[], Tensor]) -> Tensor:
         return make()
 
 
-def zeros(shape: tuple[int, ...], dtype: np.dtype, value: float = 0) -> Tensor:
+def zeros(shape: tuple[int, ...], dtype: np.dtype, value: complex = 0) -> Tensor:
     """A new state tensor, full of `value`."""
     return outliving(lambda: E.full(shape=shape, value=value, dtype=dtype))
 
