@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import textwrap
@@ -94,10 +95,16 @@ def _set(op: Op, fields: Mapping[str, Any]) -> None:
 
 def _followers(op: Op) -> set[str]:
     """The ops whose generated code calls the kernel of `op`: its own, and that of gradient rules."""
-    kernel = getattr(op.kernel, "__name__", op.name)
-    called = re.compile(rf"\b(np_{re.escape(kernel)}|k_{re.escape(op.name)})(_\d+)?\(")
-    found = {name for m in (single, double) for name, known in m.generated.items() if called.search(known.source)}
+    kernels = {f"np_{getattr(op.kernel, '__name__', op.name)}", f"k_{op.name}"}
+    found = [n for m in (single, double) for n, known in m.generated.items() if kernels & _kernels_in(known.source)]
     return {op.name, *found}
+
+
+@functools.cache
+def _kernels_in(source: str) -> frozenset[str]:
+    """The names of the kernels that generated code calls, with and without the number that tells namesakes apart."""
+    called = re.findall(r"\b((?:np|k)_\w+)\(", source)
+    return frozenset(called) | {re.sub(r"_\d+$", "", name) for name in called}
 
 
 def _follow(op: Op, followers: set[str]) -> None:

@@ -121,9 +121,7 @@ class DeviceMesh:
         all devices are of this process."""
         if self._numbers is None:
             raise RuntimeError(NOT_SLICED)
-        if mesh_dim is None and self.ndim > 1:
-            raise RuntimeError(f"Found the DeviceMesh have {self.ndim} dimensions", SEVERAL_DIMS)
-        dim = self._dims((mesh_dim,))[0] if isinstance(mesh_dim, str) else mesh_dim or 0
+        dim = self._dim(mesh_dim)
         if dim not in self._groups:
             at = self.get_coordinate() or (0,) * self.ndim
             along = self._ranks[tuple(slice(None) if d == dim else i for d, i in enumerate(at))]
@@ -153,15 +151,14 @@ class DeviceMesh:
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
         """The place of this process along a dim, which may be left out where there is one."""
-        if mesh_dim is None and self.ndim > 1:
-            raise RuntimeError(
-                f"Found the DeviceMesh have {self.ndim} dimensions",
-                SEVERAL_DIMS,
-            )
-        dim = self._dims((mesh_dim,))[0] if isinstance(mesh_dim, str) else mesh_dim or 0
-        coordinate = self.get_coordinate()
+        dim, coordinate = self._dim(mesh_dim), self.get_coordinate()
         assert coordinate is not None
         return coordinate[dim]
+
+    def _dim(self, mesh_dim: int | str | None) -> int:
+        if mesh_dim is None and self.ndim > 1:
+            raise RuntimeError(f"Found the DeviceMesh have {self.ndim} dimensions", SEVERAL_DIMS)
+        return self._dims((mesh_dim,))[0] if isinstance(mesh_dim, str) else mesh_dim or 0
 
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
         wanted = (names,) if isinstance(names, str) else tuple(names)

@@ -275,28 +275,26 @@ class _Square(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Any:
-        return full(value.shape[:-2], value.shape[-2] == value.shape[-1])
+        rows, columns = value.shape[-2:]
+        return self._of_square(value) if rows == columns else full(value.shape[:-2], False)
+
+    def _of_square(self, value: Tensor) -> Any:
+        return full(value.shape[:-2], True)
 
 
 class _Symmetric(_Square):
-    def check(self, value: Tensor) -> Any:
-        if value.shape[-2] != value.shape[-1]:
-            return super().check(value)
+    def _of_square(self, value: Tensor) -> Any:
         return isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
 
 
 class _PositiveSemidefinite(_Symmetric):
-    def check(self, value: Tensor) -> Any:
-        if value.shape[-2] != value.shape[-1]:
-            return super().check(value)
-        return super().check(value) & (eigvalsh(value) >= 0).all(-1)
+    def _of_square(self, value: Tensor) -> Any:
+        return super()._of_square(value) & (eigvalsh(value) >= 0).all(-1)
 
 
 class _PositiveDefinite(_Symmetric):
-    def check(self, value: Tensor) -> Any:
-        if value.shape[-2] != value.shape[-1]:
-            return super().check(value)
-        return super().check(value) & (cholesky_ex(value).info == 0)
+    def _of_square(self, value: Tensor) -> Any:
+        return super()._of_square(value) & (cholesky_ex(value).info == 0)
 
 
 class _Several(Constraint):

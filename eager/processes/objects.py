@@ -48,7 +48,10 @@ def broadcast_object_list(object_list: list[Any], src: int | None = None, group:
         if group.size() > 1:
             _give("broadcast_object_list", group, "all", list(object_list))
         return
-    found = _take("broadcast_object_list", group, source, "all", group.size() - 1)
+    _fill(object_list, _take("broadcast_object_list", group, source, "all", group.size() - 1), source)
+
+
+def _fill(object_list: list[Any], found: list[Any], source: int) -> None:
     if len(found) != len(object_list):
         raise RuntimeError(f"rank {source} sends {len(found)} objects, the list has {len(object_list)}")
     object_list[:] = found
@@ -106,8 +109,5 @@ def recv_object_list(object_list: list[Any], src: int | None = None, group: Any 
                      group_src: int | None = None, use_batch: bool = False) -> int:  # fmt: skip
     """Receive objects from `src`; returns its number. As `torch.distributed.recv_object_list`."""
     source = peer(group, src, group_src, "source")
-    found = _take("send_object_list", group, source, get_rank())
-    if len(found) != len(object_list):
-        raise RuntimeError(f"rank {source} sends {len(found)} objects, the list has {len(object_list)}")
-    object_list[:] = found
+    _fill(object_list, _take("send_object_list", group, source, get_rank()), source)
     return source

@@ -342,7 +342,16 @@ def _check_options(mode: str, hidden_size: Any, num_layers: int, dropout: Any, p
         raise ValueError("proj_size has to be smaller than hidden_size")
 
 
-class RNN(RNNBase):
+class _OneState(RNNBase):
+    """Layers whose state is one tensor."""
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        """(L, N, input_size) and (layers, N, hidden_size) -> (L, N, directions * hidden_size) and the last state."""
+        output, (h,) = self._forward(input, None if hx is None else (hx,))
+        return output, h
+
+
+class RNN(_OneState):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with `nonlinearity`."""
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
@@ -357,18 +366,13 @@ class RNN(RNNBase):
         )  # fmt: skip
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
-        """(L, N, input_size) and (layers, N, hidden_size) -> (L, N, directions * hidden_size) and the last state."""
-        output, (h,) = self._forward(input, None if hx is None else (hx,))
-        return output, h
-
 
 def _no_projection(proj_size: int) -> None:
     if proj_size > 0:
         raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
 
 
-class GRU(RNNBase):
+class GRU(_OneState):
     """Gated recurrent units (Cho et al. 2014)."""
 
     def __init__(
@@ -379,11 +383,6 @@ class GRU(RNNBase):
         super().__init__(
             "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
         )
-
-    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
-        """(L, N, input_size) and (layers, N, hidden_size) -> (L, N, directions * hidden_size) and the last state."""
-        output, (h,) = self._forward(input, None if hx is None else (hx,))
-        return output, h
 
 
 class LSTM(RNNBase):
