@@ -23,6 +23,7 @@ from eager.core.ufunc_writes import write_apart
 from eager.core.views import NO_GRAD, Views, geometry
 from eager.engine.dispatch import record
 from eager.engine.language import E, by_rule, zeros
+from eager.engine.overlap import check_partial, combines
 from graphc.ops.dtypes import category, kind, of_scalar, result_type
 from graphc.ops.rules import broadcast_shapes, c_name, modulus, torch_name
 from graphc.ops.spec import OPS, Op
@@ -248,6 +249,7 @@ def in_place(name: str, failed: Callable[..., Tensor] | None = None) -> Callable
                     state.note_write(array)
                     return self
             check_in_place(self)
+            check_partial(self, operands)
             if op.rule is modulus and is_complex(self):
                 raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
             if len(operands) >= len(op.args) > 0:
@@ -295,5 +297,5 @@ def _plain_operand(target: Tensor, x: Any) -> Any:
     if isinstance(x, Tensor) and (x._n is None or not grad_enabled()):
         other = x._d
         if other.dtype is data.dtype and (other.shape == data.shape or not other.shape):
-            return other
+            return other if (other.base is None and data.base is None) or combines(data, other) else None
     return None
