@@ -98,9 +98,10 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
     if base is target and about.__class__ is not Views:
         return
     for view in base._v.live():
-        if not _share_memory(base, view):
+        seen_from: Any = getattr(view, "_v", None)
+        if seen_from is None or not _share_memory(base, view):  # not one any more, or of another memory
             continue
-        if view._v[1] != NO_GRAD:
+        if seen_from[1] != NO_GRAD:
             _record_view(base, view)
         elif view._n is None:
             view._n = tape.dead_end(None)
