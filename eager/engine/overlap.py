@@ -89,6 +89,14 @@ def extent_from(start: int, offset: int, shape: tuple[int, ...], strides: Any, i
     return Extent(start + offset * itemsize, shape, tuple(s * itemsize for s in steps), itemsize)
 
 
+def may_overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors may share memory; False where that is plain at once: the usual case."""
+    x: Any = a._d
+    y: Any = b._d
+    owned = x.__class__ is y.__class__ is np.ndarray and x.base is None and y.base is None
+    return not owned or x is y
+
+
 def check_partial(target: Tensor, operands: Iterable[Any]) -> None:
     """Raise PyTorch's RuntimeError if an operand shows some of what `target` shows, but not the same."""
     for x in operands:

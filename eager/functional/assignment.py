@@ -16,7 +16,7 @@ from eager.core.views import LEAF_VIEW
 from eager.engine.conversion import array_for, warn_of_loss
 from eager.engine.inplace import assign, before
 from eager.engine.language import E
-from eager.engine.overlap import check_apart, check_partial
+from eager.engine.overlap import check_apart, check_partial, may_overlap
 from eager.functional.counted import selection_of
 from eager.functional.indexing import (
     INDEX_DTYPE,
@@ -74,8 +74,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     else:
         if value._dtype() != self._dtype():
             _check_dtype(self, index, value)
-        data: Any = value._d
-        if value is self or getattr(data, "base", data) is not None or getattr(self._d, "base", data) is not None:
+        if may_overlap(self, value):
             _check_overlap(self, index, value)
     if on_arrays(self) and not (recording and (self._n is not None or value._n is not None)):
         _write(self, index, array_for(value, self._dtype()))

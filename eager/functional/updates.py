@@ -23,7 +23,7 @@ from eager.engine.crossing import transferred
 from eager.engine.inplace import assign, before, has_history
 from eager.engine.language import E
 from eager.engine.node_names import whole
-from eager.engine.overlap import check_apart, check_partial, combines
+from eager.engine.overlap import check_apart, check_partial, combines, may_overlap
 from eager.functional import arithmetic, gathering, linear, reductions, scattering, shapes, slices, strides
 from eager.functional.arguments import fitting, shape_of
 from eager.functional.gathering import check_mask, fill_value, masked_fill, scatter_add
@@ -172,8 +172,7 @@ def copy_(self: Tensor, other: Tensor, non_blocking: bool = False, *, _name: str
     """Write `other`, broadcast and cast, into `self`. RuntimeError if it does not broadcast. As `Tensor.copy_`."""
     source, target = shape_of(other, "copy_", "other"), self._d.shape
     check_in_place(self)
-    data: Any = other._d
-    if _name == "copy" and (getattr(data, "base", data) is not None or getattr(self._d, "base", data) is not None):
+    if _name == "copy" and may_overlap(self, other):
         check_partial(self, (other,))
     _check_expands(source, target)
     recorded = grad_enabled() and (self._n is not None or other._n is not None)

@@ -9,6 +9,7 @@ import numpy as np
 from eager.core.placed import Placed
 from eager.core.tensor import Tensor
 from eager.engine.overlap import Extent, extent_from
+from eager.functional.counted import selection_of
 from graphc.capture.sources import Argument
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ def extents(tracer: Tracer, a: Tensor, b: Tensor) -> tuple[Extent, Extent] | Non
 
     Where they are of inputs, the program is made for how these lie; and for sizes that answer what is asked of them.
     """
+    if selection_of(a) is not None or selection_of(b) is not None:  # memory of its own; to look would be to count
+        return None
     x, y = _beneath(tracer, a), _beneath(tracer, b)
     arrays = x.__class__ is np.ndarray and y.__class__ is np.ndarray
     if not (np.may_share_memory(x, y) if arrays else _memory(x) is _memory(y)):
