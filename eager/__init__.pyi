@@ -1980,6 +1980,8 @@ def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool
 def source(op: Op | str, dtype: dtype | None = None) -> str:
     """The generated NumPy source of an op's forward and backward functions, for `dtype` (float32 by default).
 
+    LookupError for what is no op: functions that are made of several ops have no source of their own.
+
     >>> import eager
     >>> print(eager.source("tanh").splitlines()[0])
     def tanh_input_ff(out, g, r):

@@ -202,6 +202,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         return _traced_set(self, source, storage_offset, size, stride)
     if self._n is not None and self.is_leaf and state.grad_enabled():
         raise RuntimeError(LEAF_IN_PLACE)
+    left: Any = self._d
     if source is None:
         self._d = np.empty(0, self._dtype())
     elif isinstance(source, Tensor) and not size:
@@ -220,6 +221,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             )
         at = storage_offset * dtype.itemsize
         self._d = np.ndarray(size, dtype, elements, at, [step * dtype.itemsize for step in steps])
+    if left.__class__ is np.ndarray:
+        state.note_write(left)  # what has saved the tensor looks at memory that it does not show any more
     return self
 
 

@@ -267,6 +267,13 @@ DATA_ASSIGNED = (
     "Remedy: write in place, as in `tensor.data.copy_(value)`."
 )
 
+HISTORY_LOST = (
+    "backward() came to a tensor that a compiled function had made before it raised (at {made}): what came of the call "
+    "then are values, without the history that gradients need.\n"
+    "Remedy: let the compiled function return the tensor, or raise in front of what is stored; or call the function "
+    "itself, without graphc.compile."
+)
+
 SHOWS_OTHERWISE = (
     "{name} (at {used}) lets a tensor that outlives the call show other places of memory, which a graph cannot "
     "express.\n"

@@ -211,6 +211,9 @@ class Interpreter:
         """Whether elements of `tensor` share a place in memory, as those of `expand` do."""
         return False
 
+    def extents(self, a: Any, b: Any) -> Any:
+        """Where two tensors lie in the memory that they share; None if they share none, or that is not known."""
+
     def lies_plainly(self, tensor: Any) -> None:
         """Raise unless the memory of `tensor` is known to hold its elements, row-major, and nothing else."""
 

@@ -450,9 +450,14 @@ class Tensor(TensorMethods, metaclass=Overrides):
 _tensor_type.append(Tensor)
 
 
+def repeats(array: np.ndarray) -> bool:
+    """Whether elements share a place in memory, as those of `expand` do."""
+    return any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True))
+
+
 def check_places(array: np.ndarray) -> None:
     """Raise PyTorch's RuntimeError if elements repeat in memory."""
-    if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape, strict=True)):
+    if repeats(array):
         raise RuntimeError(REPEATED)
 
 

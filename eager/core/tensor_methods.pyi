@@ -962,7 +962,7 @@ class TensorMethods:
         """`input` with the slices along `dim` that `index` lists set to `value`. As `torch.index_fill`."""
 
     def index_fill_(self, dim: _int, index: Tensor, value: Tensor | Number | complex) -> Tensor:
-        """In-place form of `index_fill`."""
+        """Set the slices along `dim` that `index` lists to `value`. As `torch.Tensor.index_fill_`."""
 
     def index_put(self, indices: tuple[Tensor | None, ...] | list[Tensor | None] | list[Tensor], values: Tensor, accumulate: _bool = False) -> Tensor:
         """`input` with `values` written (or added) at input[indices]. As `torch.index_put`."""

@@ -22,6 +22,7 @@ from eager.engine.backward import accumulate, node_of
 from eager.engine.crossing import beside, crossings, transferred
 from eager.engine.hooks import RemovableHandle, hooked
 from eager.engine.language import E
+from eager.engine.overlap import Extent, extents_of
 from graphc.ops.dtypes import FLOAT64
 from graphc.ops.spec import Op
 
@@ -82,6 +83,9 @@ class Immediate(Interpreter):
         if recorded:
             inplace.take_over(target, value, array, name)
         return target
+
+    def extents(self, a: Tensor, b: Tensor) -> tuple[Extent, Extent] | None:
+        return extents_of(a, b)
 
     def copied(self, tensor: Tensor) -> Tensor:
         found: Any = tensor._d

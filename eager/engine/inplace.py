@@ -23,6 +23,7 @@ from eager.core.ufunc_writes import write_apart
 from eager.core.views import NO_GRAD, Views, geometry
 from eager.engine.dispatch import record
 from eager.engine.language import E, by_rule, zeros
+from eager.engine.overlap import check_partial, combines
 from graphc.ops.dtypes import category, kind, of_scalar, result_type
 from graphc.ops.rules import broadcast_shapes, c_name, modulus, torch_name
 from graphc.ops.spec import OPS, Op
@@ -97,9 +98,10 @@ def rebase(target: Tensor, value: Tensor, name: str) -> None:
     if base is target and about.__class__ is not Views:
         return
     for view in base._v.live():
-        if not _share_memory(base, view):
+        seen_from: Any = getattr(view, "_v", None)
+        if seen_from is None or not _share_memory(base, view):  # not one any more, or of another memory
             continue
-        if view._v[1] != NO_GRAD:
+        if seen_from[1] != NO_GRAD:
             _record_view(base, view)
         elif view._n is None:
             view._n = tape.dead_end(None)
@@ -248,6 +250,7 @@ def in_place(name: str, failed: Callable[..., Tensor] | None = None) -> Callable
                     state.note_write(array)
                     return self
             check_in_place(self)
+            check_partial(self, operands)
             if op.rule is modulus and is_complex(self):
                 raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
             if len(operands) >= len(op.args) > 0:
@@ -295,5 +298,5 @@ def _plain_operand(target: Tensor, x: Any) -> Any:
     if isinstance(x, Tensor) and (x._n is None or not grad_enabled()):
         other = x._d
         if other.dtype is data.dtype and (other.shape == data.shape or not other.shape):
-            return other
+            return other if (other.base is None and data.base is None) or combines(data, other) else None
     return None

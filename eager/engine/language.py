@@ -118,13 +118,23 @@ def refresh(op: Op) -> None:
         module.refresh(op)
 
 
+NO_OP = (
+    "there is no op '{0}' of which a source has been generated. Remedy: the names of the ops are those of "
+    "graphc.ops.OPS; torch.{0} may be a function that calls some of them"
+)
+
+
 def source(op: Op | str, dtype: Any = None) -> str:
     """The generated NumPy source of an op's forward and backward functions, for `dtype` (float32 by default).
+
+    LookupError for what is no op: functions that are made of several ops have no source of their own.
 
     >>> import eager
     >>> print(eager.source("tanh").splitlines()[0])
     def tanh_input_ff(out, g, r):
     """
+    if isinstance(op, str) and op not in OPS:
+        raise LookupError(NO_OP.format(op))
     found = OPS[op] if isinstance(op, str) else op
     module = double if dtype is not None and getattr(dtype, "numpy", dtype) == FLOAT64 else single
     module.get(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from eager.core.views import LEAF_VIEW
 from eager.engine.conversion import array_for, warn_of_loss
 from eager.engine.inplace import assign, before
 from eager.engine.language import E
+from eager.engine.overlap import check_apart, check_partial, may_overlap
 from eager.functional.counted import selection_of
 from eager.functional.indexing import (
     INDEX_DTYPE,
@@ -69,8 +71,11 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             value = Tensor._wrap(np.asarray(value).astype(self._dtype()))
         else:
             value = filler(value, self._dtype(), limited=False)
-    elif value._dtype() != self._dtype():
-        _check_dtype(self, index, value)
+    else:
+        if value._dtype() != self._dtype():
+            _check_dtype(self, index, value)
+        if may_overlap(self, value):
+            _check_overlap(self, index, value)
     if on_arrays(self) and not (recording and (self._n is not None or value._n is not None)):
         _write(self, index, array_for(value, self._dtype()))
         return
@@ -97,6 +102,26 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     else:
         put = put_at(before(region), value, found, strips=True)
         assign(self if region._d.shape == self._d.shape else region, put, "index_put")
+
+
+def _check_overlap(target: Tensor, index: Any, value: Tensor) -> None:
+    """Raise PyTorch's RuntimeError if `value` shows memory that is written, and must not be read meanwhile."""
+    parts = index if isinstance(index, tuple) else (index,)
+    shown = [x for x in (value, *parts) if isinstance(x, Tensor) and current_interpreter().extents(target, x)]
+    if not shown or (_is_fill(parts, value)):
+        return
+    found = normalized(tuple(target._d.shape), index)
+    region = basic_part(target, found)
+    if found.arrays:
+        check_apart(region, shown)
+    elif inner_shape(value._d.shape, len(region._d.shape)) == region._d.shape:  # else it is expanded: not dense
+        check_partial(region, (E.reshape(value, shape=region._d.shape),))
+
+
+def _is_fill(parts: Sequence[Any], value: Tensor) -> bool:
+    """Whether PyTorch takes x[mask] = value for `masked_fill_`."""
+    is_mask = len(parts) == 1 and isinstance(parts[0], Tensor) and parts[0]._dtype() in MASKS
+    return is_mask and math.prod(value._d.shape) == 1
 
 
 def _write(target: Tensor, index: Any, value: np.ndarray) -> None:

@@ -305,7 +305,7 @@ METHODS = {
     f"{name}_": in_place_of(name, function)
     for name, function in {
         "conj_physical": conj_physical, "deg2rad": deg2rad, "frac": frac, "heaviside": heaviside, "igamma": igamma,
-        "igammac": igammac, "ldexp": ldexp, "logit": logit, "mvlgamma": mvlgamma, "nan_to_num": nan_to_num,
+        "igammac": igammac, "logit": logit, "mvlgamma": mvlgamma, "nan_to_num": nan_to_num,
         "polygamma": polygamma_method, "rad2deg": rad2deg, "round": round, "sgn": sgn,
     }.items()
-}  # fmt: skip
+} | {"ldexp_": in_place_of("ldexp", ldexp, check=None)}  # fmt: skip

@@ -7,9 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.lib.array_utils import byte_bounds
-
 from eager.core.dtypes import type_name
 from eager.core.grad_mode import no_grad
 from eager.core.state import grad_enabled
@@ -17,6 +14,7 @@ from eager.core.tensor import Tensor
 from eager.core.warned import warn
 from eager.engine import inplace
 from eager.engine.language import E
+from eager.engine.overlap import check_apart, check_partial
 from eager.functional import inplace_shapes
 from eager.functional.naming import signature_of
 from eager.functional.output_dtypes import IN_DTYPE_OF_OUT, VARIED, check_dtype
@@ -133,10 +131,6 @@ def with_out(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-OVERLAP = (
-    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-    "location. Please clone() the tensor before performing the operation."
-)
 # beside the pointwise ops of the registry, the functions that refuse an output which is a part of an input
 _REFUSING = frozenset(
     "add addcdiv addcmul addr cat clamp clamp_max clamp_min clip column_stack concat concatenate cross cumprod cumsum "
@@ -151,31 +145,7 @@ _STRICT = frozenset(("cross", "gather", "index_select", "linalg_cross", "take", 
 
 def check_overlap(name: str, given: Iterable[Tensor], out: Tensor) -> None:
     """Raise PyTorch's RuntimeError if function `name` does not write `out` while it reads the tensors `given`."""
-    target: Any = out._d
-    if target.__class__ is not np.ndarray:
-        return
-    for x in given:
-        source: Any = x._d
-        if source.__class__ is not np.ndarray or (source.base is None and target.base is None and source is not target):
-            continue
-        if np.may_share_memory(source, target) and _refused(name, source, target):
-            raise RuntimeError(OVERLAP)
-
-
-def _refused(name: str, source: np.ndarray, target: np.ndarray) -> bool:
     if name in _STRICT:
-        return True
-    if name not in _REFUSING and not (name in OPS and OPS[name].pointwise):
-        return False
-    same = source.strides == target.strides and source.shape == target.shape and _start(source) == _start(target)
-    return not same and _is_dense(source) and _is_dense(target)
-
-
-def _start(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
-
-
-def _is_dense(array: np.ndarray) -> bool:
-    """Whether the elements lie in one stretch of memory, each once: PyTorch looks no further into others."""
-    low, high = byte_bounds(array)
-    return high - low == array.nbytes
+        check_apart(out, given)
+    elif name in _REFUSING or (name in OPS and OPS[name].pointwise):
+        check_partial(out, given)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,15 +20,15 @@ from eager.core.tensor import Tensor, check_in_place
 from eager.core.ufunc_writes import write, write_apart
 from eager.engine.conversion import array_for, warn_of_loss
 from eager.engine.crossing import transferred
-from eager.engine.inplace import assign, before
+from eager.engine.inplace import assign, before, has_history
 from eager.engine.language import E
 from eager.engine.node_names import whole
+from eager.engine.overlap import check_apart, check_partial, combines, may_overlap
 from eager.functional import arithmetic, gathering, linear, reductions, scattering, shapes, slices, strides
 from eager.functional.arguments import fitting, shape_of
 from eager.functional.gathering import check_mask, fill_value, masked_fill, scatter_add
 from eager.functional.naming import called, signature_of
 from eager.functional.scalars import filled, traced
-from eager.functional.scattering import scatter
 from graphc.ops.dtypes import BOOL, COMPLEX128, FLOAT64
 from graphc.ops.rules import broadcast_shapes, c_name, torch_name
 
@@ -47,6 +47,8 @@ def unrecorded(target: Tensor, *operands: Any) -> bool:
             return False
         if other.shape != data.shape and other.shape:
             return False
+        if not ((other.base is None and data.base is None) or combines(data, other)):
+            return False
     return True
 
 
@@ -63,6 +65,7 @@ def _moved(name: str, combine: np.ufunc, function: Callable[..., Tensor], sign: 
             note_write(array)
             return self
         check_in_place(self)
+        check_partial(self, (other,))
         if isinstance(other, Tensor) and is_sparse(other) and not is_sparse(self):
             return hooks["add_to"](self, other, alpha if sign == "+" else -alpha)
         return assign(self, function(self, other, alpha=alpha), name)
@@ -84,6 +87,7 @@ def _fused(name: str, combine: Callable[..., Any], function: Callable[..., Tenso
             note_write(array)
             return self
         check_in_place(self)
+        check_partial(self, (tensor1, tensor2))
         return assign(self, function(self, tensor1, tensor2, value=value), name)
 
     return method
@@ -107,6 +111,7 @@ def lerp_(self: Tensor, end: Tensor, weight: Any) -> Tensor:
         note_write(array)
         return self
     check_in_place(self)
+    check_partial(self, (end, weight))
     return assign(self, arithmetic.lerp(self, end, weight), "lerp")
 
 
@@ -122,6 +127,7 @@ def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
         note_write(array)
         return self
     check_in_place(self)
+    check_partial(self, (min, max))
     return assign(self, arithmetic.clamp(before(self, min, max), min, max), "clamp")
 
 
@@ -166,6 +172,8 @@ def copy_(self: Tensor, other: Tensor, non_blocking: bool = False, *, _name: str
     """Write `other`, broadcast and cast, into `self`. RuntimeError if it does not broadcast. As `Tensor.copy_`."""
     source, target = shape_of(other, "copy_", "other"), self._d.shape
     check_in_place(self)
+    if _name == "copy" and may_overlap(self, other):
+        check_partial(self, (other,))
     _check_expands(source, target)
     recorded = grad_enabled() and (self._n is not None or other._n is not None)
     if is_sparse(self) or is_sparse(other):
@@ -200,7 +208,7 @@ def _copied(src: Tensor, shape: tuple[int, ...], dtype: np.dtype) -> Tensor:
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Set the elements where `mask` is true to `value`. As `torch.Tensor.masked_fill_`."""
     check_mask(mask, "masked_fill_")
-    if not isinstance(value, Tensor) and unrecorded(self):
+    if unrecorded(self) and not (isinstance(value, Tensor) and (is_elsewhere(value) or has_history(value))):
         if mask._d.shape != self._d.shape:
             _check_expands(mask._d.shape, self._d.shape)
         array = self._writable(repeated=True)
@@ -213,12 +221,21 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     return assign(self, filled, "masked_fill", E.expand(mask, shape=tuple(self._d.shape)) if repeats else None)
 
 
-def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The in-place form of `function`: its result is written into the first argument."""
+def in_place_of(
+    name: str, function: Callable[..., Tensor], check: Callable[[Tensor, Iterable[Any]], None] | None = check_partial
+) -> Callable[..., Tensor]:
+    """The in-place form of `function`: its result is written into the first argument.
+
+    check: raises if another argument shows memory of it that must not be read meanwhile (`eager.engine.overlap`).
+    """
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_in_place(self)
-        return assign(self, function(before(self, *args, *kwargs.values()), *args, **kwargs), name)
+        others = (*args, *kwargs.values())
+        value = function(before(self, *others), *args, **kwargs)
+        if check is not None:
+            check(self, others)
+        return assign(self, value, name)
 
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`."
@@ -228,7 +245,7 @@ def in_place_of(name: str, function: Callable[..., Tensor]) -> Callable[..., Ten
 
 def _scan_(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The in-place form of a scan, whose `dtype` may only be that of the tensor."""
-    write = in_place_of(name, function)
+    write = in_place_of(name, function, check=None)
 
     def method(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
         if dtype is not None and (wanted := to_numpy(dtype)) != self._dtype():
@@ -241,12 +258,6 @@ def _scan_(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"In-place form of `{name}`. RuntimeError for another `dtype`."
     return method
-
-
-def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """Write `values` to (or add them to) self[indices]. As `torch.Tensor.index_put_`."""
-    check_in_place(self)
-    return assign(self, gathering.index_put(before(self, values), indices, values, accumulate), "index_put")
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
@@ -263,7 +274,9 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         diagonal = np.zeros(shape, BOOL)
         diagonal.reshape(-1)[np.arange(length) * sum(steps)] = True
         fill = slices.cast_number(fill_value, self._dtype())
-        return assign(self, E.where(Tensor._wrap(diagonal), fill, before(self)), "fill")
+        mask = Tensor._wrap(diagonal)
+        repeats = current_interpreter().repeats(self)
+        return assign(self, E.where(mask, fill, before(self)), "fill", mask if repeats else None)
     _filled(strides.as_strided(self, (length,), (sum(steps),)), fill_value, "fill")
     return self
 
@@ -276,30 +289,32 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
             "dtype Double"
         )
     check_in_place(self)
+    check_partial(self, (exponent,))
     return assign(self, arithmetic.power(before(self, exponent), exponent), "pow")
 
 
-# functions whose in-place form has no more to it
-_FORMS: dict[str, Callable[..., Tensor]] = {
-    **{name: getattr(slices, name) for name in ("index_add", "index_copy", "index_fill")},
-    **{name: getattr(scattering, name) for name in ("put", "scatter_reduce", "index_reduce")},
-    "masked_scatter": gathering.masked_scatter,
-    **{name: getattr(linear, name) for name in ("addmm", "addmv", "addr", "baddbmm")},
-    "tril": shapes.tril,
-    "triu": shapes.triu,
-    "divide": arithmetic.div,
-    "true_divide": arithmetic.div,
-}
+# functions whose in-place form has no more to it, by what else they may read of the memory that they write
+_FORMS: dict[Any, dict[str, Callable[..., Tensor]]] = {
+    check_apart: {
+        **{name: getattr(slices, name) for name in ("index_add", "index_copy")},
+        **{name: getattr(scattering, name) for name in ("put", "scatter", "scatter_reduce", "index_reduce")},
+        "scatter_add": scatter_add,
+    },
+    check_partial: {
+        "clamp_min": arithmetic.clamp_min, "clamp_max": arithmetic.clamp_max, "div": arithmetic.div,
+        "divide": arithmetic.div, "true_divide": arithmetic.div, "pow": arithmetic.power,
+    },
+    None: {
+        "masked_scatter": gathering.masked_scatter, "tril": shapes.tril, "triu": shapes.triu,
+        **{name: getattr(linear, name) for name in ("addmm", "addmv", "addr", "baddbmm")},
+    },
+}  # fmt: skip
 
 METHODS: dict[str, Callable[..., Tensor]] = {
     "add_": add_, "sub_": sub_, "subtract_": sub_, "addcmul_": addcmul_, "addcdiv_": addcdiv_, "lerp_": lerp_,
-    "clamp_": clamp_, "clip_": clamp_, "clamp_min_": in_place_of("clamp_min", arithmetic.clamp_min),
-    "clamp_max_": in_place_of("clamp_max", arithmetic.clamp_max), "fill_": fill_, "zero_": zero_, "copy_": copy_,
-    "masked_fill_": masked_fill_, "div_": in_place_of("div", arithmetic.div),
-    "pow_": in_place_of("pow", arithmetic.power),
-    "scatter_": in_place_of("scatter", scatter), "scatter_add_": in_place_of("scatter_add", scatter_add),
-    "fill_diagonal_": fill_diagonal_, "index_put_": index_put_,
+    "clamp_": clamp_, "clip_": clamp_, "fill_": fill_, "zero_": zero_, "copy_": copy_,
+    "masked_fill_": masked_fill_, "fill_diagonal_": fill_diagonal_,
     "float_power_": float_power_,
-    **{f"{name}_": in_place_of(name, function) for name, function in _FORMS.items()},
+    **{f"{n}_": in_place_of(n, f, check) for check, forms in _FORMS.items() for n, f in forms.items()},
     "cumsum_": _scan_("cumsum", reductions.cumsum), "cumprod_": _scan_("cumprod", reductions.cumprod),
 }  # fmt: skip

@@ -12,6 +12,7 @@ from eager.fx.naming import pretty_target, type_text
 from eager.fx.naming import qualified_name as _get_qualified_name  # noqa: F401
 from eager.fx.naming import type_text as _type_repr  # noqa: F401
 from eager.surface.errors import _assert
+from eager.surface.overriding import offered_now
 
 if TYPE_CHECKING:
     from eager.fx.graph import Graph
@@ -72,6 +73,15 @@ class Node:
         self._prev = self._next = self
         self._repr_fn: Callable[[Node], str] | None = None
         self._set(tuple(args), dict(kwargs))
+
+    @property
+    def target(self) -> Target:
+        """Which function, or the name of which method, module, attribute or argument."""
+        return offered_now(self._target)
+
+    @target.setter
+    def target(self, target: Target) -> None:
+        self._target = target
 
     def __repr__(self) -> str:
         return self.name if self._repr_fn is None else self._repr_fn(self)

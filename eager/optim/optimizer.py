@@ -50,6 +50,7 @@ class Optimizer:
     _settings = ""  # the arguments of `__init__` that are settings of the groups, in the order that they have there
     _checks = ""  # those that are checked, in that order
     _takes_sparse = False  # whether gradients may be sparse
+    _foreach_records = False  # whether steps by `foreach` may be differentiated
     _sparse_remedy = ""  # what PyTorch's error says then
     _opt_called = False  # whether a step has been made: learning rate schedules ask for it
     _tables: Mapping[str, HookTable] = MappingProxyType({})  # of those that do not call `__init__`, as wrappers do
@@ -180,6 +181,8 @@ class Optimizer:
             for group in self.param_groups:
                 if hooks and not self._takes_sparse:
                     self._refuse_sparse(group)
+                if group.get("differentiable") and group.get("foreach") and not self._foreach_records:
+                    raise AssertionError("_foreach ops don't support autograd")
                 self._update(group)
         if not on_arrays():  # the settings are Python values like any other; the state may be made on the way
             what = f"whether {type(self).__name__} has the same state tensors"

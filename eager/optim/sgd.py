@@ -20,7 +20,7 @@ class SGD(Optimizer):
 
     _settings = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
     _checks = "lr momentum weight_decay"
-    _takes_sparse = True
+    _takes_sparse = _foreach_records = True
 
     def __init__(
         self, params: ParamsT, lr: float | Tensor = 1e-3,

@@ -133,16 +133,19 @@ def wide(number: Tensor) -> Tensor:
 
 
 def fitted(name: Any, value: Any, parameter: Tensor | None) -> Any:
-    """Loaded state: tensors are copied, in the parameter's dtype unless they count steps."""
+    """Loaded state: the tensors themselves, as in PyTorch, or copies in the parameter's dtype and on its device.
+
+    Those that count steps stay as they are.
+    """
     if isinstance(value, Tensor):
-        if is_sparse(value):
-            return E.clone(value)
-        if parameter is not None and name != "step" and parameter._dtype().kind == "f":
+        if parameter is None or name == "step" or is_sparse(value) or parameter._dtype().kind != "f":
+            return value
+        if value._dtype() != parameter._dtype() or is_placed(value) or is_placed(parameter):
             cast = E.cast(value.detach(), dtype=parameter._dtype()).clone()
             if is_placed(parameter) and cast._d.shape == parameter._d.shape:
                 return Tensor._wrap(laid_like(data_of(cast), parameter._d))
             return transferred(cast, parameter.device)
-        return value.detach().clone()
+        return value
     if isinstance(value, dict):
         return {key: fitted(key, each, parameter) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

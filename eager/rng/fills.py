@@ -17,6 +17,7 @@ from eager.core.tensor import Tensor, check_in_place
 from eager.engine.crossing import transferred
 from eager.engine.inplace import assign
 from eager.engine.language import E
+from eager.engine.overlap import check_partial
 from eager.rng import distributions
 from eager.rng.functions import rand, randint, randn
 from eager.rng.generator import Generator
@@ -94,6 +95,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
         return _fill(self, "bernoulli", source, lambda shape: source.bernoulli(shape, kind, p))
     if p._d.shape != self._d.shape:
         p = E.broadcast_to(p, shape=tuple(self._d.shape))
+    check_partial(self, (p,))
     return assign(self, bernoulli_of(p, generator, into=self), "bernoulli")
 
 

@@ -163,10 +163,11 @@ METHODS = {
     "functional.updates": "index_reduce_ put_ scatter_reduce_ "
     "add_ addcdiv_ addcmul_ addmm_ addmv_ addr_ baddbmm_ clamp_ clamp_max_ clamp_min_ clip_ "
     "copy_ cumprod_ cumsum_ div_ divide_ __idiv__=div_ fill_ fill_diagonal_ float_power_ index_add_ index_copy_ "
-    "index_fill_ index_put_ lerp_ masked_fill_ masked_scatter_ pow_ __ipow__=pow_ scatter_ scatter_add_ sub_ subtract_ "
+    "lerp_ masked_fill_ masked_scatter_ pow_ __ipow__=pow_ scatter_ scatter_add_ sub_ subtract_ "
     "tril_ triu_ true_divide_ zero_",
     "functional.elementwise": "polygamma=polygamma_method conj_physical_ deg2rad_ frac_ heaviside_ igamma_ igammac_ "
     "ldexp_ logit_ mvlgamma_ nan_to_num_ polygamma_ rad2deg_ round_ sgn_",
+    "functional.index_updates": "index_fill_ index_put_",
     "functional.distances": "renorm_",
     "functional.rearranging": "addbmm_",
     "functional.regions": "sum_to_size",

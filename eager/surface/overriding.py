@@ -105,7 +105,22 @@ def public(name: str, value: Any) -> Any:
     """torch.<name>, asking if anybody is to be asked."""
     if not asking or (name in SILENT and name not in SEEN_BY_MODES) or not isinstance(value, types.FunctionType):
         return value
-    return Public(value, name not in SILENT)
+    known = _public_of(value)
+    if known is None:
+        known = value._asking = Public(value, name not in SILENT)  # type: ignore[attr-defined]
+    return known
+
+
+def _public_of(function: types.FunctionType) -> Public | None:
+    """The one function that asks in the place of `function`, if there has been any: users compare by identity."""
+    known = vars(function).get("_asking")
+    return known if known is not None and known.__wrapped__ is function else None  # not one that `wraps` has copied
+
+
+def offered_now(function: Any) -> Any:
+    """What torch offers at this point in the place of `function`, one of its functions or what asks in its place."""
+    function = overriding.own(function)
+    return (asking and type(function) is types.FunctionType and _public_of(function)) or function
 
 
 def ask() -> None:

@@ -150,7 +150,7 @@ class Building(Interpreter):
         with under(IMMEDIATE):
             return IMMEDIATE.assign(target, value, name)
 
-    copied, hook, hook_after, retain = map(_either, ("copied", "hook", "hook_after", "retain"))
+    copied, extents, hook, hook_after, retain = map(_either, ("copied", "extents", "hook", "hook_after", "retain"))
     repeats, lies_plainly, window = map(_either, ("repeats", "lies_plainly", "window"))
     select, replace, custom, scan = map(_either, ("select", "replace", "custom", "scan"))
     entered, left, has_leaves = map(_either, ("entered", "left", "has_leaves"))

@@ -50,6 +50,7 @@ class Autograd:
         self._state, self.tracer = state, tracer
         self._builder = state.builder
         self.freed: set[int] = set()  # nodes that a backward() has gone through
+        self._saving: set[int] = set()  # users' Functions that have saved tensors
         self.broken: dict[int, str] = {}  # results -> what their backward() raises
         self._replaying = False  # after the trace, when the tape runs the hooks of leaves
         self._custom: dict[int, Custom] = {}  # the rules of user Functions, by their nodes
@@ -170,7 +171,7 @@ class Autograd:
         if create_graph:
             self._state.recorded.update(range(before, builder.next_id))
         if not keep:
-            self.freed |= {i for i in walked if _saves(builder.nodes[i], builder.nodes)}
+            self.freed |= {i for i in walked if i in self._saving or _saves(builder.nodes[i], builder.nodes)}
         return grads
 
     def _towards(self, wrt: Collection[int], among: Collection[int]) -> set[int]:
@@ -272,6 +273,8 @@ class Autograd:
         node = builder.nodes[symbols[0].id].inputs[0]
         self.functions.append(UserFunction(node, ids, called))
         self._custom[node] = shares
+        if saved:
+            self._saving.add(node)
         self._state.recorded.update(range(before, builder.next_id))
         return results
 
@@ -364,4 +367,5 @@ def _saves(node: Node, nodes: Mapping[int, Node]) -> bool:
     """
     names = {name for vjp in node.op.vjp.values() for name in vjp.names}
     read = [nodes[i].op for k, i in enumerate(node.inputs) if node.op.arg_of(k) in names]
-    return "r" in names or any(op is not _FULL for op in read)
+    results = {"r", *(f"r_{name}" for name in node.op.results)}
+    return not results.isdisjoint(names) or any(op is not _FULL for op in read)

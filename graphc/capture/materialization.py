@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, NoReturn, final
 
+from eager.core import tape
 from eager.core.interpreter import IMMEDIATE, interpreting
 from eager.core.parameter import Parameter
 from eager.core.tensor import Tensor
-from graphc.capture.sources import Argument, Captured, Lifted
+from graphc import errors
+from graphc.capture.sources import Argument, Captured, History, Lifted
 from graphc.capture.tracer import Tracer
 from graphc.capture.tree import Kept, map_leaves
+
+
+def _lost(node: tape.Node, g: Any, heap: Any = None) -> NoReturn:
+    raise RuntimeError(node[tape.SAVED][0])
+
+
+_LOST = tape.Backward(_lost, "CompiledBackward", on_tensors=_lost)
 
 
 @final
@@ -34,10 +43,23 @@ class Materializer:
             if isinstance(owner, (Argument, Captured, Lifted)):
                 found = self._tracer.state.given(owner)
             else:
-                found = Tensor._wrap(self._tracer.concretization.value_of_node(self._tracer.read(leaf).id))
-                found = Parameter(found, leaf.requires_grad) if isinstance(leaf, Parameter) else found
+                found = self._made(leaf)
             self._known[id(leaf)] = leaf, found
         return self._known[id(leaf)][1]
+
+    def _made(self, traced: Tensor) -> Tensor:
+        """A tensor that the function has made, with a history only to say that it is lost."""
+        id_ = self._tracer.read(traced).id
+        found = Tensor._wrap(self._tracer.concretization.value_of_node(id_))
+        if isinstance(traced, Parameter):
+            return Parameter(found, traced.requires_grad)
+        history = self._tracer.autograd.history(traced)
+        if history is History.LEAF:
+            found.requires_grad_()
+        elif history is not History.NONE:
+            where = self._tracer.builder.nodes[id_].where
+            found._n = tape.new_node(_LOST, (errors.HISTORY_LOST.format(made=where),))
+        return found
 
     def reveal(self, error: BaseException | None) -> None:
         """Put concrete values in place of traced ones in an exception of the user's, and in its causes."""

@@ -22,6 +22,7 @@ from eager.core.sparse import SparseOperandError, is_sparse
 from eager.core.state import grad_enabled
 from eager.core.tensor import Tensor
 from eager.engine.dispatch import call_text
+from eager.engine.overlap import Extent
 from graphc import errors
 from graphc.capture import late_draws, masked_selection
 from graphc.capture.concretization import Concretization
@@ -33,6 +34,7 @@ from graphc.capture.placement import Placement
 from graphc.capture.scopes import Scopes
 from graphc.capture.sources import Argument, Captured, Draw, Effect, Lifted, Returned
 from graphc.capture.state.lifted_numbers import LiftedNumber
+from graphc.capture.storage.extents import extents
 from graphc.capture.storage.layouts import Layouts
 from graphc.capture.storage.memory import Memories, Place
 from graphc.capture.storage.mutation import Mutation
@@ -330,6 +332,10 @@ class Tracer(Interpreter):
     def repeats(self, tensor: Tensor) -> bool:
         """See `eager.core.interpreter.Interpreter`."""
         return self.place_of(tensor, self.read(tensor)).repeats(tensor._d.shape)
+
+    def extents(self, a: Tensor, b: Tensor) -> tuple[Extent, Extent] | None:
+        """See `eager.core.interpreter.Interpreter`."""
+        return extents(self, a, b)
 
     def copied(self, tensor: Tensor) -> Tensor:
         """See `eager.core.interpreter.Interpreter`."""

@@ -349,3 +349,9 @@ def test_redeclared_op_replaces_its_generated_code(declare: Callable[..., Op]):
 def test_declared_op_is_gone_after_its_test():
     assert not hasattr(Tensor, "cube_of_test")
     assert "cube_of_test" not in OPS
+
+
+def test_the_source_of_what_is_no_op_is_refused_in_words():
+    for name in ("lerp", "no_such_name"):
+        with pytest.raises(LookupError, match=f"there is no op '{name}'"):
+            source(name)

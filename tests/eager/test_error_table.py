@@ -116,7 +116,7 @@ ROWS = [
     (lambda s: s.i.add_(1.5), RuntimeE, "result type Float can't be cast to the desired output type Long"),
     (lambda s: s.i.exp_(), RuntimeE, "result type Float can't be cast to the desired output type Long"),
     (lambda s: s.c.add_(one(2, 3)), RuntimeE, "output with shape [3] doesn't match the broadcast shape [2, 3]"),
-    (lambda s: s.m[:1].mul_(s.m), RuntimeE, "output with shape [1, 3] doesn't match the broadcast shape [2, 3]"),
+    (lambda s: s.m[:1].mul_(s.m.clone()), RuntimeE, "output with shape [1, 3] doesn't match the broadcast shape [2, 3]"),
     (lambda s: s.m[:, :1].clamp_(s.m), RuntimeE, "output with shape [2, 1] doesn't match the broadcast shape [2, 3]"),
     (lambda s: one(1, 3).expand(2, 3).add_(1), RuntimeE, "unsupported operation: more than one element of the written-to tensor refers to a single memory location."),
     (lambda s: torch.exp(s.c, out=s.i), RuntimeE, "result type Float can't be cast to the desired output type Long"),

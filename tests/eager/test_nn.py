@@ -407,3 +407,14 @@ def test_functions_that_pytorch_writes_in_cpp_are_no_methods_of_a_module():
     assert layer.own(x).tolist() == nn.functional.softplus(x).tolist()
     with pytest.raises(TypeError):
         layer.bound(x)  # type: ignore[arg-type]
+
+
+@asked_of_torch("training", [True, False])
+def test_instance_norm_keeps_statistics_of_another_dtype(training: bool):
+    def values(module: Any) -> list[Any]:
+        norm = module.nn.InstanceNorm1d(2, track_running_stats=True).train(training)
+        x = (module.arange(12.0) * 1.37).reshape(2, 2, 3).double()
+        return [norm(x).reshape(-1).tolist(), norm.running_mean.tolist(), norm.running_var.tolist()]
+
+    for mine, theirs in zip(values(eager), values(torch_or_skip()), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)

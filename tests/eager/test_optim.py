@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -170,10 +171,53 @@ def test_a_loaded_state_continues_the_trajectory(make: Callable[[Any], optim.Opt
     steps(first, p, 3)
     q = parameter(p.tolist())
     second = make([q])
-    second.load_state_dict(first.state_dict())
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
     steps(first, p, 3)
     steps(second, q, 3)
     assert q.tolist() == p.tolist()
+
+
+NAMES = "Adam AdamW SGD RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD Rprop".split()
+
+
+@asked_of_torch("name", NAMES)
+def test_a_loaded_state_is_that_of_the_other_optimizer_as_in_pytorch(name: str):
+    """What is not copied has the same tensors, which both optimizers move; another dtype takes a copy."""
+
+    def values(module: Any) -> list[float]:
+        settings = {"lr": 0.1, **({"momentum": 0.9} if name == "SGD" else {})}
+        dtypes = [module.float32, module.float32, module.float64]
+        p = [module.ones(2, dtype=dtype, requires_grad=True) for dtype in dtypes]
+        optimizers = [getattr(module.optim, name)([each], **settings) for each in p]
+
+        def step(each: Any, optimizer: Any) -> None:
+            optimizer.zero_grad()
+            (each**2).sum().backward()
+            optimizer.step()
+
+        step(p[0], optimizers[0])
+        for optimizer in optimizers[1:]:
+            optimizer.load_state_dict(optimizers[0].state_dict())
+        for _ in range(3):
+            for each, optimizer in zip(p, optimizers, strict=True):
+                step(each, optimizer)
+        return [value for each in p for value in each.tolist()]
+
+    np.testing.assert_allclose(values(eager), values(torch_or_skip()), rtol=1e-5)
+
+
+@asked_of_torch("name", NAMES)
+def test_steps_by_foreach_are_not_differentiated(name: str):
+    def told(module: Any) -> str:
+        p = module.ones(2, requires_grad=True)
+        p.grad = module.ones(2)
+        optimizer = getattr(module.optim, name)([p], lr=0.1, foreach=True, differentiable=True)
+        with pytest.raises((AssertionError, RuntimeError)) as error:
+            optimizer.step()
+        assert p.tolist() == [1.0, 1.0]
+        return str(error.value)
+
+    assert told(eager) == told(torch_or_skip())
 
 
 def tensors_of(module: Any) -> Any:

@@ -422,3 +422,24 @@ def test_the_transpose_of_a_number_is_a_view():
     x = torch.tensor(2.0, requires_grad=True)
     for y in (x.transpose(0, -1), x.swapaxes(0, 0)):
         assert y is not x and y._base is x and y.grad_fn.name() == "TransposeBackward0"
+
+
+def test_parts_that_are_no_views_stay_when_the_whole_is_written():
+    whole = torch.arange(4.0, requires_grad=True) * 1
+    first, _ = whole.unsafe_chunk(2)
+    whole.add_(1)
+    assert first.tolist() == [1.0, 2.0]
+
+
+@asked_of_torch("size", [2, 3])
+def test_a_saved_tensor_that_is_set_to_other_memory_is_missed(size):
+    def told(module):
+        x = module.ones(2, requires_grad=True)
+        y = x * x
+        with module.no_grad():
+            x.set_(module.zeros(size))
+        with pytest.raises(RuntimeError) as error:
+            y.sum().backward()
+        return str(error.value).partition(":")[0]
+
+    assert told(torch) == told(torch_or_skip())

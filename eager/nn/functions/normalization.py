@@ -217,7 +217,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
         if t is not None and math.prod(t._d.shape) != c:
             n = shape[0]
             raise RuntimeError(f"{name} should contain {n * c} elements not {n * math.prod(t._d.shape)}")
-    _check_dtype(input, "batch_norm", weight, bias, running_mean, running_var)
+    _check_dtype(input, "batch_norm", weight, bias)
     if not use_input_stats:
         return _standard(input, running_mean, running_var, weight, bias, channel, eps)
     _move(input, running_mean, running_var, axis, momentum)
