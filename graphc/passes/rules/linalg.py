@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from graphc.ops import OPS
 from graphc.ops.dtypes import FLOAT64, INT64, is_inexact
 from graphc.ops.samples import Counted, Floats, Full, Ints, Picks
 from graphc.passes.rules.operands import is_normal
 from graphc.rewrite import EXACT, REASSOCIATES, held_array, number
 from graphc.rewrite import RewriteRule as R
 from graphc.rewrite.cost import WRITE
+from graphc.rewrite.rule import held_number
 
+_GE, _LT = OPS["ge"], OPS["lt"]
 MANY = 4  # times as many rows as are read
 SCATTERED = 16  # times as many elements as are read one by one
 
@@ -67,8 +70,9 @@ def _one_of_each(i, c, x, axis) -> bool:
 
 
 def _one_each(F, i, c, x, axis, keepdims: bool):
-    ok = F.logical_and(i >= 0, i < x.shape[1])
-    found = F.where(ok, F.gather(x, F.where(ok, i, 0), axis=1), 0)
+    places, ok = _places(F, i, x.shape[1])
+    found = F.gather(x, places, axis=1)
+    found = found if ok is None else F.where(ok, found, 0)
     rest = tuple([k for k in axis if k != 1])
     found = F.sum(found, axis=rest, keepdims=True) if rest else found
     return found if keepdims else F.reshape(found, shape=() if rest else x.shape[:1])
@@ -102,15 +106,37 @@ def _row_list(i) -> bool:
 
 
 def _selected(F, i, c, w):
-    ok = F.logical_and(i >= 0, i < w.shape[0])
-    rows = F.index(w, F.reshape(F.where(ok, i, 0), shape=i.shape[:1]), spec=(0,))
-    return F.where(ok, rows, 0)
+    places, ok = _places(F, i, w.shape[0])
+    rows = F.index(w, F.reshape(places, shape=i.shape[:1]), spec=(0,))
+    return rows if ok is None else F.where(ok, rows, 0)
 
 
 def _put_back(F, i, c, g):
     n = math.prod(c.shape)
+    places, ok = _places(F, i, n)
+    return _put_rows(F, F.reshape(places, shape=i.shape[:1]), g if ok is None else F.where(ok, g, 0), n)
+
+
+def _places(F, i, n: int) -> tuple[Any, Any]:
+    """Indices, 0 in place of those that are not below n; and which of them are, None if all have been checked."""
+    if _is_checked(i, n):
+        return i, None
     ok = F.logical_and(i >= 0, i < n)
-    return _put_rows(F, F.reshape(F.where(ok, i, 0), shape=i.shape[:1]), F.where(ok, g, 0), n)
+    return F.where(ok, i, 0), ok
+
+
+def _is_checked(i, n: int) -> bool:
+    """Whether what an array has passed on its way leaves only 0, 1, ... n - 1."""
+    nodes, node = i.builder.nodes, i.builder.nodes[i.id]
+    low = high = False
+    while node.op.passes or node.op.view:
+        condition = nodes[node.inputs[1]] if node.op.passes and len(node.inputs) == 2 else None
+        if condition is not None and condition.op in (_GE, _LT) and condition.inputs[0] == node.inputs[0]:
+            limit = held_number(condition.inputs[1], nodes)
+            low |= condition.op is _GE and limit is not None and limit >= 0
+            high |= condition.op is _LT and limit is not None and limit <= n
+        node = nodes[node.inputs[0]]
+    return low and high
 
 
 def _counts(i, c, g) -> bool:
