@@ -65,6 +65,7 @@ def test_indices_that_have_been_checked_need_no_mask(turned: bool):
         names = {node.op.name for node in better.nodes.values()}
         assert not names & {"matmul", "einsum"}
         assert ("where" in names) is masks
+        assert ("checks.index" in graphc.lower(better).source) is masks
         np.testing.assert_allclose(better(GIVEN["C"], own), graph(GIVEN["C"], own), rtol=1e-10, atol=1e-10)
     with pytest.raises(RuntimeError, match="Class values must be non-negative"):
         graphc.compile(checked)(torch.from_numpy(GIVEN["C"]), torch.from_numpy(t))

@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc.ops import OPS
+from graphc.facts.passed import passed_range
 from graphc.ops.dtypes import FLOAT64, INT64, is_inexact
 from graphc.ops.samples import Counted, Floats, Full, Ints, Picks
 from graphc.passes.rules.operands import is_normal
 from graphc.rewrite import EXACT, REASSOCIATES, held_array, number
 from graphc.rewrite import RewriteRule as R
 from graphc.rewrite.cost import WRITE
-from graphc.rewrite.rule import held_number
 
-_GE, _LT = OPS["ge"], OPS["lt"]
 MANY = 4  # times as many rows as are read
 SCATTERED = 16  # times as many elements as are read one by one
 
@@ -119,24 +117,11 @@ def _put_back(F, i, c, g):
 
 def _places(F, i, n: int) -> tuple[Any, Any]:
     """Indices, 0 in place of those that are not below n; and which of them are, None if all have been checked."""
-    if _is_checked(i, n):
+    low, high = passed_range(i.id, i.builder.nodes)
+    if low >= 0 and high <= n:
         return i, None
     ok = F.logical_and(i >= 0, i < n)
     return F.where(ok, i, 0), ok
-
-
-def _is_checked(i, n: int) -> bool:
-    """Whether what an array has passed on its way leaves only 0, 1, ... n - 1."""
-    nodes, node = i.builder.nodes, i.builder.nodes[i.id]
-    low = high = False
-    while node.op.passes or node.op.view:
-        condition = nodes[node.inputs[1]] if node.op.passes and len(node.inputs) == 2 else None
-        if condition is not None and condition.op in (_GE, _LT) and condition.inputs[0] == node.inputs[0]:
-            limit = held_number(condition.inputs[1], nodes)
-            low |= condition.op is _GE and limit is not None and limit >= 0
-            high |= condition.op is _LT and limit is not None and limit <= n
-        node = nodes[node.inputs[0]]
-    return low and high
 
 
 def _counts(i, c, g) -> bool:
