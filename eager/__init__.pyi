@@ -638,9 +638,6 @@ def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = No
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of the logarithm of the gamma function."""
 
-def displacement(input: Tensor | Number | _complex, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
-    """input - other, as a whole."""
-
 def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
     """The p-norm of input - other. As `torch.dist`. RuntimeError for integers."""
 

@@ -672,12 +672,6 @@ class TensorMethods:
     def dim_order(self) -> tuple[_int, ...]:
         """The dims from the one with the longest step in memory to the one with the shortest. As `Tensor.dim_order`."""
 
-    def displacement(self, other: Tensor | Number | complex) -> Tensor:
-        """input - other, as a whole."""
-
-    def displacement_(self, other: Tensor | Number | complex) -> Tensor:
-        """In-place form of `displacement`."""
-
     def dist(self, other: Tensor, p: _float = 2) -> Tensor:
         """The p-norm of input - other. As `torch.dist`. RuntimeError for integers."""
 

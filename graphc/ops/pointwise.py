@@ -48,10 +48,6 @@ sub = op(
                        "invert a mask, use the `~` or `logical_not()` operator instead."),
     vjp=dict(input=lambda F, g: g, other=lambda F, g: -g),
 )  # fmt: skip
-# no lifting: of what lies close to `other`, the difference is more exact than the two are that sums would be taken of
-displacement = op("displacement", "input other", doc="input - other, as a whole.", impl="subtract", rule=pointwise,
-                  ref="operator.sub", rounding=ARITHMETIC._replace(exact=lambda r, x, y: exact_sum(r, x, -y)),
-                  vjp=dict(input=lambda F, g: g, other=lambda F, g: -g))  # fmt: skip
 mul = op("mul", "input other", doc="input * other.",
          impl="multiply", rule=pointwise, traits=COMMUTATIVE | BILINEAR, ref="operator.mul",
          lifting=lambda N, x, y: N.mul(x, y),

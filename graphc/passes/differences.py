@@ -92,7 +92,7 @@ def _total(F: Any, x: Symbol, y: Symbol, axes: Sequence[int]) -> Symbol:
         if along:
             about, rest, mean = _centred(F, b, along)
             inside = _times(_sum(F, F.square(rest - mean), axes), a, _only(a, b, axes))
-            return inside + _times(_total(F, F.displacement(a, about), mean, axes), b, along)
+            return inside + _times(_total(F, a - about, mean, axes), b, along)
     return _sum(F, F.square(x - y), axes)
 
 
@@ -105,9 +105,10 @@ def _times(x: Symbol, array: Symbol, axes: Sequence[int]) -> Symbol:
 def _centred(F: Any, x: Symbol, along: Sequence[int]) -> tuple[Symbol, Symbol, Symbol]:
     """A number near the mean, what is left of x without it, and the mean of that.
 
-    By its form, the mean of what is left would be 0."""
-    about = F.mean(x, axis=tuple(along), keepdims=True)
-    rest = F.displacement(x, about)
+    By its form, the mean of what is left would be 0: the number is one that no form sees through. No gradient goes
+    through it either, since the sum is the same for any."""
+    about = F.stop_gradient(F.mean(x, axis=tuple(along), keepdims=True))
+    rest = x - about
     return about, rest, F.mean(rest, axis=tuple(along), keepdims=True)
 
 

@@ -1,11 +1,8 @@
-"""Other ops as sums of products see them: quotients by smaller arrays, convolutions whose kernels do not slide, masks;
-and differences of points about a point between them.
+"""Other ops as sums of products see them: quotients by smaller arrays, convolutions whose kernels do not slide, masks.
 
 (u v^T / s) B is u (v^T B) / s, with 1 / s as an atom; two convolutions by one pixel are one, by the product of their
-kernels. `where(mask, x, 0)` is a product with a constant of blocks, or of ones but for a diagonal. The sum over j of
-w_j (x_i - y_j) is x_i times that of w_j, less another sum; both cancel where x and y lie close together, far from the
-origin: x - c and y - c do not. What no region has written anew is as it was afterwards: quotients round otherwise, and
-convolutions have kernels of their own.
+kernels. `where(mask, x, 0)` is a product with a constant of blocks, or of ones but for a diagonal. What no region has
+written anew is as it was afterwards: quotients round otherwise, and convolutions have kernels of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from graphc.ops.dtypes import is_floating, is_inexact
 from graphc.ops.labels import words
 from graphc.passes.fold import LARGEST
 
-_DIV, _MUL, _SUB, _WHERE = OPS["div"], OPS["mul"], OPS["sub"], OPS["where"]
+_DIV, _MUL, _WHERE = OPS["div"], OPS["mul"], OPS["where"]
 _SLIDING = Trait.CONTRACTS | Trait.PADS
 
 Nodes = Mapping[int, Node]
@@ -39,7 +36,7 @@ def multilinear(graph: Graph) -> Graph:
     found = {
         id: way
         for id, node in graph.nodes.items()
-        if (way := _quotient(node, graph) or _product(node, graph) or _displacement(node, graph) or masks.spelled(node))
+        if (way := _quotient(node, graph) or _product(node, graph) or masks.spelled(node))
     }
     if not found:
         return graph
@@ -91,25 +88,6 @@ def _quotient(node: Node, graph: Graph) -> Spelled | None:
     if not (y.inputs or y.op is INPUT) or y.size >= node.size or not x.dtype == y.dtype == node.dtype:
         return None
     return lambda b: b.symbol(x.id) * b.language.reciprocal(b.symbol(y.id))
-
-
-def _displacement(node: Node, graph: Graph) -> Spelled | None:
-    """(x - c) + (c - y) for x - y, if each is the same along an axis where the other varies; c: a mean of y. Both are
-    atoms, or forms would take them apart again."""
-    if node.op is not _SUB or node.dtype.kind != "f" or not _has_numbers(node):
-        return None
-    x, y = (graph.nodes[i] for i in node.inputs)
-    shapes = [(1,) * (node.aval.ndim - z.aval.ndim) + z.shape for z in (x, y)]
-    apart = [k for k, (n, m) in enumerate(zip(*shapes, strict=True)) if n == 1 < m]
-    if not apart or not any(m == 1 < n for n, m in zip(*shapes, strict=True)) or x.dtype != y.dtype:
-        return None
-
-    def written(b: Builder) -> Symbol:
-        F, point, other = b.language, b.symbol(x.id), b.symbol(y.id)
-        center = F.mean(F.reshape(other, shape=shapes[1]), axis=tuple(apart), keepdims=True)
-        return F.displacement(point, center) + F.displacement(center, other)
-
-    return written
 
 
 def _has_numbers(node: Node) -> bool:

@@ -47,20 +47,6 @@ def test_no_digits_are_lost_of_points_far_from_the_origin(name: str, center: flo
 
 
 @pytest.mark.parametrize("f", [
-    lambda x, y: ((x[:, None] - y[None]) ** 2).sum() + ((x[:, None] - x[None]) ** 2).sum((0, 2)).sum(),
-    lambda x, y: torch.exp(-1e-2 * ((x[:, None] - y[None]) ** 2).sum(2)).sum(),
-])  # fmt: skip
-@pytest.mark.parametrize(("center", "spread"), [(0.0, 1.0), (1e4, 1e-1), (1e6, 1.0)])
-def test_gradients_are_as_exact(f: Callable[..., Any], center: float, spread: float):
-    arrays = points(center, spread)
-    gradient = torch.func.grad(f, (0, 1))
-    graph = optimize(graphc.trace(gradient, *map(torch.from_numpy, arrays)))
-    expected = gradient(*[torch.from_numpy(a.astype(np.float64)) for a in arrays])
-    for found, wanted in zip(graph(*arrays), expected, strict=True):
-        np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5, atol=1e-5 * float(wanted.abs().max()))
-
-
-@pytest.mark.parametrize("f", [
     lambda x, y: ((x[:, None] - y[None]) ** 2).sum(-1),  # a distance for each pair
     lambda x, y: ((x - x.mean(0)) ** 2).sum(),
     lambda x, y: ((x[0] - y) ** 2).sum(0),
@@ -68,7 +54,7 @@ def test_gradients_are_as_exact(f: Callable[..., Any], center: float, spread: fl
 def test_others_stay(f: Callable[..., Any]):
     graph = graphc.trace(f, *map(torch.from_numpy, points(0, 1)))
     names = [node.op.name for node in optimize(graph).nodes.values()]
-    assert "displacement" not in names
+    assert "stop_gradient" not in names
 
 
 @pytest.mark.parametrize("f", [PROGRAMS["mean of sums"], lambda x, y: ((x[:, None] - y[None]).sum((0, 1)) ** 2).sum()])
