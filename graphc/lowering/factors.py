@@ -34,7 +34,7 @@ from graphc.ops.dtypes import is_half
 LEAST = 4  # rows of a matrix: JAX has formulas for determinants of fewer
 # rows: with fewer, Cholesky's factorization saves less than asking whether it failed takes; and before that, where it
 # is not known, whether a matrix is symmetric
-FEWEST, ASKED = 32, 64
+FEWEST, ASKED = 20, 64
 _SOLVE, _INV, _SLOGDET, _DET, _COFACTOR, _QUADRATIC = FACTORED = tuple(
     [OPS[name] for name in ("solve", "inv", "slogdet", "det", "cofactor", "quadratic")]
 )

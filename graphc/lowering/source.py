@@ -23,6 +23,7 @@ import numpy as np
 from jax import lax
 
 from graphc.errors import GraphError
+from graphc.facts.passed import passed_range
 from graphc.ir.graph import Graph, Node
 from graphc.ir.structure import may_fail
 from graphc.ir.text import names_of
@@ -112,7 +113,7 @@ class Source:
         self._function = name or graph.name
         self._failing = failing
         self._failures: dict[str, int | None] = {}  # names of checks, with their number, and of failure numbers
-        self._within: dict[int, list[tuple[int, int]]] = {}  # ranges that values are checked to lie in
+        self._within: dict[int, list[tuple[float, float]]] = {}  # ranges that values are checked to lie in
         self.checked: list[Node] = [] if outer is None else outer.checked
         self.scope: dict[str, Any] = outer.scope if outer is not None else {
             "jnp": jnp, "jax": jax, "lax": lax, "np": np, "special": jax.scipy.special, "ops": SimpleNamespace(),
@@ -193,7 +194,7 @@ class Source:
             return node.check is not None
         new = False
         for id, low, high in ranges:
-            known = self._within.setdefault(id, [])
+            known = self._within.setdefault(id, [passed_range(id, self.graph.nodes)])
             if not any(low <= least and most <= high for least, most in known):
                 known.append((low, high))
                 new = True

@@ -58,10 +58,35 @@ class Digits(NamedTuple):
     def step(self) -> int:
         return self.strides[-1] if self.strides else 1
 
+    def parted(self, n: int, may_end: bool = False) -> Parted:
+        """The part of an array of n that the digits count, from the first place on; or all of it, if that would end
+        within the part and no sum of a digit and what it begins with carries. may_end: else the part, too, which is
+        Unsolved otherwise."""
+        rooms, none = self.sizes[:1] + self.radices, (0,) * len(self.sizes)
+        part = Parted(self.offset, rooms, none)
+        if self.offset + (part.room - 1) * self.step < n:
+            return part
+        if self.strides and self.step == 1 and n % self.strides[0] == 0:
+            rooms = (n // self.strides[0], *self.radices)
+            first = tuple([self.offset // s % room for s, room in zip(self.strides, rooms, strict=True)])
+            if all(a + k <= room for a, k, room in zip(first, self.sizes, rooms, strict=True)):
+                return Parted(0, rooms, first)
+        if not may_end:
+            raise Unsolved
+        return part
+
+
+class Parted(NamedTuple):
+    """Part of an axis as digits: where it begins, how many numbers each digit has there, and the first one of each."""
+
+    offset: int
+    rooms: tuple[int, ...]
+    first: tuple[int, ...]
+
     @property
     def room(self) -> int:
-        """The places from the first one on, in steps, with all that lie between."""
-        return self.sizes[0] * math.prod(self.radices) if self.sizes else 1
+        """The places, in steps, with all that lie between."""
+        return math.prod(self.rooms)
 
 
 def digits(place: Index, sizes: Sequence[int]) -> Digits:
@@ -140,13 +165,11 @@ class _Writer:
         """A factor with an axis for each of its labels."""
         F = self._F
         axes = [digits(place, self._sizes) for place in factor.places]
-        for d, n in zip(axes, array.shape, strict=True):
-            if d.offset + (d.room - 1) * d.step >= n:
-                raise Unsolved
-        array = self._cut(array, [d.offset for d in axes], [d.room for d in axes], [d.step for d in axes])
-        array = self._shaped(array, [n for d in axes for n in (d.sizes[:1] + d.radices)])
+        parts = [d.parted(n) for d, n in zip(axes, array.shape, strict=True)]
+        array = self._cut(array, [p.offset for p in parts], [p.room for p in parts], [d.step for d in axes])
+        array = self._shaped(array, [n for p in parts for n in p.rooms])
         sizes = [n for d in axes for n in d.sizes]
-        array = self._cut(array, [0] * len(sizes), sizes, [1] * len(sizes))
+        array = self._cut(array, [k for p in parts for k in p.first], sizes, [1] * len(sizes))
         labels = [k for d in axes for k in d.labels]
         turned = [k in d.turned for d in axes for k in d.labels]
         while len(set(labels)) < len(labels):
@@ -238,17 +261,18 @@ class _Writer:
             array = F.broadcast_to(array, shape=sizes)
         if turned := [p for p, k in enumerate(order) if any(k in d.turned for d in axes)]:
             array = F.flip(array, axis=tuple(turned))
-        room = [n for d in axes for n in (d.sizes[:1] + d.radices)]
-        array = padded(F, array, [0] * len(room), room, [1] * len(room))
-        array = self._shaped(array, [d.room for d in axes])
         whole = [math.prod([shape[k] for k in group]) for group in groups]
-        fitting = [min(d.room, -(-(n - d.offset) // d.step)) for d, n in zip(axes, whole, strict=True)]
+        parts = [d.parted(n, may_end=True) for d, n in zip(axes, whole, strict=True)]
+        room = [n for p in parts for n in p.rooms]
+        array = padded(F, array, [k for p in parts for k in p.first], room, [1] * len(room))
+        array = self._shaped(array, [p.room for p in parts])
+        fitting = [min(p.room, -(-(n - p.offset) // d.step)) for p, d, n in zip(parts, axes, whole, strict=True)]
         array = self._cut(array, [0] * len(axes), fitting, [1] * len(axes))
         # between elements that lie in steps are zeros, before and after them it is for others to say
         room = [(n - 1) * d.step + 1 for d, n in zip(axes, fitting, strict=True)]
         array = padded(F, array, [0] * len(axes), room, [d.step for d in axes])
         is_sum = bool(set(range(len(self._sizes))).difference(order))
-        return Piece(tuple(map(tuple, groups)), array, tuple([d.offset for d in axes]), is_sum)
+        return Piece(tuple(map(tuple, groups)), array, tuple([p.offset for p in parts]), is_sum)
 
 
 def _groups(places: Sequence[Index]) -> list[list[int]]:

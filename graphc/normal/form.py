@@ -139,6 +139,8 @@ class Algebra:
         number."""
         if value.dtype.kind not in "iufc":
             raise Unsolved
+        if 1 in value.shape:
+            return self.reshape(self.constant(value.squeeze()), value.shape)
         common = value.flat[0 if value.ndim != 2 else -value.shape[1]] if value.size else value.dtype.type(0)
         others = value != common
         form = number(_exact(common), value.shape)

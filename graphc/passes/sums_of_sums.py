@@ -3,7 +3,8 @@
     sum(x, (0, 1)) = sum(sum(x, 0))        sum(P * (x + c), 0) = sum(P * x, 0)  if P adds up to 0 along axis 0, and c is
                                            the same along it
 
-as in distance covariances and other products of arrays without the means of their rows and columns.
+as in distance covariances and other products of arrays without the means of their rows and columns. Of sums of squared
+differences see `differences.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from graphc.normal.lift import is_lifted
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.cse import eliminate_common_subexpressions
+from graphc.passes.differences import squared_differences
 from graphc.passes.replacing import replaced
 
 _SUM, _MEAN, _MUL, _ADD, _SUB, _SPREAD = (OPS[name] for name in ("sum", "mean", "mul", "add", "sub", "broadcast_to"))
@@ -87,7 +89,7 @@ class _Sums:
         """The same as a sum."""
         if not _adds_up(node) or not all(type(n) is int and n for n in self._builder.nodes[node.inputs[0]].shape):
             return None
-        return self._of_part(node) or self._without_constants(node)
+        return self._of_part(node) or self._without_constants(node) or squared_differences(node, self._builder)
 
     def _of_part(self, node: Node) -> Symbol | None:
         """As a sum of another sum of the same array."""

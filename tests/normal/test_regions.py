@@ -108,6 +108,23 @@ def test_the_form_that_costs_less_is_found(name):
     assert rewrite_regions(better)[1] == []
 
 
+@pytest.mark.parametrize("sizes", [(36, 36), (30, 64)])
+def test_finite_differences_on_a_grid_are_shifts(sizes: tuple[int, int]):
+    def second(n: int) -> torch.Tensor:
+        return torch.diag(torch.ones(n - 1), 1) + torch.diag(torch.ones(n - 1), -1) - 2 * torch.eye(n)
+
+    def f(u):
+        m, n = sizes
+        return (torch.kron(torch.eye(m), second(n)) + torch.kron(second(m), torch.eye(n))) @ u
+
+    graph, (u,) = traced(f, [(math.prod(sizes),)])
+    better = clean(rewrite_regions(graph)[0])
+    assert not any(node.op.flops is not None for node in better.nodes.values())
+    x = np.pad(u.reshape(sizes).astype(np.float64), 1)
+    expected = x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2] - 4 * x[1:-1, 1:-1]
+    np.testing.assert_allclose(np.asarray(better(u)).reshape(sizes), expected, rtol=1e-5, atol=1e-5)
+
+
 def test_thin_sums_are_multiplied_out_and_others_are_atoms():
     def f(v, a):
         h = eye() - 2 * torch.outer(v, v)

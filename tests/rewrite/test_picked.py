@@ -48,6 +48,29 @@ def test_the_same_for_less(name: str, gradient: bool):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_indices_that_have_been_checked_need_no_mask(turned: bool):
+    def checked(C, t):
+        picks = torch.nn.functional.one_hot(t, N).double()
+        return picks.T @ C if turned else picks @ C
+
+    def unchecked(C, t):
+        picks = (t[:, None] == torch.arange(N)).double()
+        return picks.T @ C if turned else picks @ C
+
+    t = np.where(np.arange(N) % 3 == 0, -1, GIVEN["t"])
+    for f, own, masks in ((checked, GIVEN["t"], False), (unchecked, t, True)):
+        graph = graphc.trace(f, torch.from_numpy(GIVEN["C"]), torch.from_numpy(own))
+        better = graphc.optimize(graph)
+        names = {node.op.name for node in better.nodes.values()}
+        assert not names & {"matmul", "einsum"}
+        assert ("where" in names) is masks
+        assert ("checks.index" in graphc.lower(better).source) is masks
+        np.testing.assert_allclose(better(GIVEN["C"], own), graph(GIVEN["C"], own), rtol=1e-10, atol=1e-10)
+    with pytest.raises(RuntimeError, match="Class values must be non-negative"):
+        graphc.compile(checked)(torch.from_numpy(GIVEN["C"]), torch.from_numpy(t))
+
+
 @pytest.mark.parametrize("name", ["places", "one of each row"])
 def test_an_index_out_of_range_is_an_error(name: str):
     f = PROGRAMS[name]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.facts.passed import passed_range
 from graphc.ops.dtypes import FLOAT64, INT64, is_inexact
 from graphc.ops.samples import Counted, Floats, Full, Ints, Picks
 from graphc.passes.rules.operands import is_normal
@@ -67,8 +68,9 @@ def _one_of_each(i, c, x, axis) -> bool:
 
 
 def _one_each(F, i, c, x, axis, keepdims: bool):
-    ok = F.logical_and(i >= 0, i < x.shape[1])
-    found = F.where(ok, F.gather(x, F.where(ok, i, 0), axis=1), 0)
+    places, ok = _places(F, i, x.shape[1])
+    found = F.gather(x, places, axis=1)
+    found = found if ok is None else F.where(ok, found, 0)
     rest = tuple([k for k in axis if k != 1])
     found = F.sum(found, axis=rest, keepdims=True) if rest else found
     return found if keepdims else F.reshape(found, shape=() if rest else x.shape[:1])
@@ -102,15 +104,24 @@ def _row_list(i) -> bool:
 
 
 def _selected(F, i, c, w):
-    ok = F.logical_and(i >= 0, i < w.shape[0])
-    rows = F.index(w, F.reshape(F.where(ok, i, 0), shape=i.shape[:1]), spec=(0,))
-    return F.where(ok, rows, 0)
+    places, ok = _places(F, i, w.shape[0])
+    rows = F.index(w, F.reshape(places, shape=i.shape[:1]), spec=(0,))
+    return rows if ok is None else F.where(ok, rows, 0)
 
 
 def _put_back(F, i, c, g):
     n = math.prod(c.shape)
+    places, ok = _places(F, i, n)
+    return _put_rows(F, F.reshape(places, shape=i.shape[:1]), g if ok is None else F.where(ok, g, 0), n)
+
+
+def _places(F, i, n: int) -> tuple[Any, Any]:
+    """Indices, 0 in place of those that are not below n; and which of them are, None if all have been checked."""
+    low, high = passed_range(i.id, i.builder.nodes)
+    if low >= 0 and high <= n:
+        return i, None
     ok = F.logical_and(i >= 0, i < n)
-    return _put_rows(F, F.reshape(F.where(ok, i, 0), shape=i.shape[:1]), F.where(ok, g, 0), n)
+    return F.where(ok, i, 0), ok
 
 
 def _counts(i, c, g) -> bool:
