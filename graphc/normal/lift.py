@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,6 +13,7 @@ from graphc.normal.affine import Equations, Index, Unsolved
 from graphc.normal.bounds import LIFTED
 from graphc.normal.form import Algebra, Factor, Form, Term, atom, collected, tidy
 from graphc.normal.plan import MOST_FACTORS
+from graphc.ops import Trait
 
 _NUMBERS = frozenset([int])  # what sizes are that are not symbolic
 
@@ -64,6 +66,38 @@ def _lifted_somehow(
                 except Unsolved:
                     continue
     return as_atom(node.id)
+
+
+def _is_of_pairs(form: Form) -> bool:
+    """Whether a form has the differences x_i - y_j of all pairs: sums of x and of y cancel, where x and y lie close
+    together and far from the origin, and those of differences do not."""
+    if len(form.terms) < 2:
+        return False
+    along = [[_varies(t, axis) for axis in range(len(form.shape))] for t in form.terms]
+    return any(
+        s.coefficient * t.coefficient < 0
+        and any(a and not b for a, b in zip(v, w, strict=True))
+        and any(b and not a for a, b in zip(v, w, strict=True))
+        for (s, v), (t, w) in itertools.combinations(zip(form.terms, along, strict=True), 2)
+    )
+
+
+def _is_shifted(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether a number that no gradient goes through is taken from an array, or added to it: it is there for digits."""
+    if not node.op.pointwise or node.op.bilinear or len(node.inputs) != 2:
+        return False
+    for i in node.inputs:
+        while nodes[i].op.view and nodes[i].op.lifting is not None:
+            i = nodes[i].inputs[0]
+        if nodes[i].size < node.size and nodes[i].op.traits & Trait.IDENTITY and nodes[i].op.lifting is None:
+            return True
+    return False
+
+
+def _varies(term: Term, axis: int) -> bool:
+    """Whether what a term adds is not the same all along an axis."""
+    labels = term.places[axis].labels
+    return any(k in labels for f in term.factors for place in f.places for k in place.labels)
 
 
 def _atoms_first(a: Form, b: Form) -> tuple[int, int]:
@@ -132,13 +166,14 @@ Known = dict[tuple[int, ...], tuple[tuple[Form, ...], Form]]
 
 def forms_of(
     some: Mapping[int, Node], nodes: Mapping[int, Node], atoms: Collection[int] = (), known: Known | None = None,
-    charge: Callable[[int], None] | None = None,
+    charge: Callable[[int], None] | None = None, to_write: bool = False,
 ) -> dict[int, Form]:  # fmt: skip
     """The forms of `some` nodes, in order; what they read besides is atoms.
 
     atoms  those of them that are to be taken as they are by the others
     known  forms of earlier calls, by node and the operands' forms
     charge counts the work
+    to_write  differences of all pairs, and of a number near by, are atoms: they have more digits than sums that cancel
     """
     known = {} if known is None else known
     algebra = Algebra()
@@ -166,6 +201,7 @@ def forms_of(
                 form = _lifted_somehow(algebra, node, nodes, given, as_atom)
                 if charge is not None:
                     charge(LIFTED * len(form.terms))
-                known[key] = given, form if _is_plannable(form) else as_atom(id)
+                whole = to_write and node.dtype.kind == "f" and (_is_shifted(node, nodes) or _is_of_pairs(form))
+                known[key] = given, form if _is_plannable(form) and not whole else as_atom(id)
             own[id] = known[key][1]
     return own

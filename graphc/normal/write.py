@@ -42,7 +42,7 @@ class Writer:
         self._members = frozenset(region.members)
         self._atoms = atoms
         some = {id: nodes[id] for id in (*lifted_below(region, nodes), *region.members)}
-        self._forms = forms_of(some, nodes, atoms, memory.forms, memory.charge)
+        self._forms = forms_of(some, nodes, atoms, memory.forms, memory.charge, to_write=True)
         self._symbols: dict[int, Symbol] = {}
         self._kept: dict[int, int] = {}  # members as they were, on what is below now
         self._brackets: dict[Form, int] = {}  # atoms that stand for sums

@@ -1,10 +1,12 @@
-"""Sums of squared differences of two arrays, without the array of the differences.
+"""Sums of differences of two arrays, and of their squares, without the array of the differences.
 
+    sum over j of (x - y_j)   = n (x - c) - sum over j of (y_j - c)
     sum over j of (x - y_j)^2 = n (x - mean y)^2 + sum over j of (y_j - mean y)^2
 
-and the same for what x varies along: of all pairs of n and m points, n + m squares are added. No term is negative, so
-no digits are lost as where squares are multiplied out. Means are taken in two steps, the second one of what is left:
-rounded once, a mean may be as far from itself as close points are from each other.
+and the same for what x varies along: of all pairs of n and m points, n + m terms are added. With a number c near the
+mean of y, they are of the size of the differences, and no digits are lost as where points far from the origin are
+added, or squares are multiplied out. Means are taken in two steps, the second one of what is left: rounded once, a mean
+may be as far from itself as close points are from each other.
 """
 
 from __future__ import annotations
@@ -20,15 +22,15 @@ _SUM, _MEAN, _SQUARE, _MUL, _SUB, _RESHAPE = (OPS[k] for k in ("sum", "mean", "s
 LARGER = 4  # how often the elements of both arrays the differences are, at least
 
 
-def squared_differences(node: Node, builder: Builder) -> Symbol | None:
-    """What stands for a sum or a mean of squared differences; None for others, or where there is little to save."""
+def differences(node: Node, builder: Builder) -> Symbol | None:
+    """What stands for a sum or a mean of differences, or of their squares; None for others, or where there is little to
+    save."""
     nodes = builder.nodes
     count = math.prod([nodes[node.inputs[0]].shape[k] for k in node.params["axis"]]) if node.op is _MEAN else 1
-    squares, axes = _added(node, nodes[node.inputs[0]], builder)
-    if squares.dtype.kind != "f" or not (squares.op is _SQUARE or (squares.op is _MUL and len({*squares.inputs}) == 1)):
-        return None
-    difference = nodes[squares.inputs[0]]
-    if difference.op is not _SUB:
+    added, axes = _added(node, nodes[node.inputs[0]], builder)
+    squared = added.op is _SQUARE or (added.op is _MUL and len({*added.inputs}) == 1)
+    difference = nodes[added.inputs[0]] if squared else added
+    if difference.op is not _SUB or added.dtype.kind != "f":
         return None
     x, y = (_with_axes(builder.symbol(i), difference.aval.ndim) for i in difference.inputs)
     if LARGER * (x.aval.size + y.aval.size) > difference.size:
@@ -36,8 +38,8 @@ def squared_differences(node: Node, builder: Builder) -> Symbol | None:
     if not (_only(y, x, axes) or _only(x, y, axes)):
         return None
     F = builder.language
-    turned = _turned(x, y, axes)
-    total = _of_pairs(F, x, turned, axes) if turned else _total(F, x, y, axes)
+    turned = _turned(x, y, axes) if squared else []
+    total = _of_pairs(F, x, turned, axes) if turned else (_total if squared else _linear)(F, x, y, axes)
     return F.reshape(total * (1 / count) if count > 1 else total, shape=node.shape)
 
 
@@ -85,6 +87,14 @@ def _of_pairs(F: Any, x: Symbol, along: Sequence[int], axes: Sequence[int]) -> S
     return _times(_sum(F, F.square(rest - mean), axes), x, along) * 2.0
 
 
+def _linear(F: Any, x: Symbol, y: Symbol, axes: Sequence[int]) -> Symbol:
+    """The sum of differences along axes, which stay as axes of one place."""
+    along = _only(y, x, axes) or _only(x, y, axes)
+    about = _near_mean(F, y if _only(y, x, axes) else x, along)
+    a, b = x - about, y - about
+    return _times(_sum(F, a, axes), y, _only(y, a, axes)) - _times(_sum(F, b, axes), x, _only(x, b, axes))
+
+
 def _total(F: Any, x: Symbol, y: Symbol, axes: Sequence[int]) -> Symbol:
     """The sum along axes, which stay as axes of one place."""
     for a, b in ((x, y), (y, x)):
@@ -103,13 +113,16 @@ def _times(x: Symbol, array: Symbol, axes: Sequence[int]) -> Symbol:
 
 
 def _centred(F: Any, x: Symbol, along: Sequence[int]) -> tuple[Symbol, Symbol, Symbol]:
-    """A number near the mean, what is left of x without it, and the mean of that.
-
-    By its form, the mean of what is left would be 0: the number is one that no form sees through. No gradient goes
-    through it either, since the sum is the same for any."""
-    about = F.stop_gradient(F.mean(x, axis=tuple(along), keepdims=True))
+    """A number near the mean, what is left of x without it, and the mean of that."""
+    about = _near_mean(F, x, along)
     rest = x - about
     return about, rest, F.mean(rest, axis=tuple(along), keepdims=True)
+
+
+def _near_mean(F: Any, x: Symbol, along: Sequence[int]) -> Symbol:
+    """The mean, as a number that no form sees through: by its form, the mean of what is left would be 0. No gradient
+    goes through it either, since the sums are the same for any."""
+    return F.stop_gradient(F.mean(x, axis=tuple(along), keepdims=True))
 
 
 def _sum(F: Any, x: Symbol, axes: Sequence[int]) -> Symbol:

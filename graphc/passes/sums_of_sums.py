@@ -21,7 +21,7 @@ from graphc.normal.lift import is_lifted
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.cse import eliminate_common_subexpressions
-from graphc.passes.differences import squared_differences
+from graphc.passes.differences import differences
 from graphc.passes.replacing import replaced
 
 _SUM, _MEAN, _MUL, _ADD, _SUB, _SPREAD = (OPS[name] for name in ("sum", "mean", "mul", "add", "sub", "broadcast_to"))
@@ -89,7 +89,7 @@ class _Sums:
         """The same as a sum."""
         if not _adds_up(node) or not all(type(n) is int and n for n in self._builder.nodes[node.inputs[0]].shape):
             return None
-        return self._of_part(node) or self._without_constants(node) or squared_differences(node, self._builder)
+        return self._of_part(node) or self._without_constants(node) or differences(node, self._builder)
 
     def _of_part(self, node: Node) -> Symbol | None:
         """As a sum of another sum of the same array."""

@@ -66,3 +66,26 @@ def test_the_gradient_of_an_optimized_graph(f: Callable[..., Any]):
     assert found.keys() == expected.keys()
     for name, gradient in expected.items():
         np.testing.assert_allclose(found[name], gradient, rtol=1e-4, atol=1e-6)
+
+
+WEIGHTED: dict[str, Callable[..., Any]] = {
+    "sums over one": lambda x, y: ((x[:, None] - y[None]).sum(1) ** 3).sum(),
+    "weights": lambda x, y: (torch.arange(1.0 * M, dtype=x.dtype)[None, :, None] * (x[:, None] - y[None])).sum(1),
+    "a product": lambda x, y: torch.einsum("ijk,kl->il", x[:, None] - y[None], torch.ones(K, 2, dtype=x.dtype)),
+}
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, *WEIGHTED])
+def test_no_digits_of_gradients_are_lost_far_from_the_origin(name: str):
+    """The sum over j of x_i - y_j is not n x_i less another sum."""
+    f, arrays = (PROGRAMS | WEIGHTED)[name], points(1e4, 1e-2)
+
+    def loss(x, y):
+        return f(x, y).square().sum() + 0 * y.sum()
+
+    graph = optimize(graphc.gradients(graphc.trace(loss, *[torch.from_numpy(a).requires_grad_() for a in arrays])))
+    exact = [torch.from_numpy(a.astype(np.float64)).requires_grad_() for a in arrays]
+    loss(*exact).backward()
+    for (_, found), tensor in zip(graph(*arrays).items(), exact, strict=True):
+        expected = tensor.grad.numpy()
+        np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
