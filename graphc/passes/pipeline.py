@@ -169,7 +169,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
     )
     return (
         ("gradient rules", EXACT, without_rules),
-        ("definitions", EXACT, without_composites),
+        ("definitions", EXACT, partial(without_composites, exact=settings.licence is EXACT)),
         dead,
         ("assumptions", REASSOCIATES, drop_proven),
         (VERSIONS, REASSOCIATES, partial(versions, settings=settings)),

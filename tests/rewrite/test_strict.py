@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import eager as torch
+import graphc
 from compare.cases.case import Case
 from compare.fuzzing.generator import generate
 from compare.judging.numeric import evaluate
@@ -96,6 +98,19 @@ def test_strict_programs_are_equal_bit_for_bit() -> None:
 @pytest.mark.deep
 def test_ten_thousand_strict_programs_are_equal_bit_for_bit() -> None:
     assert [*differences(range(40, 10_000))] == []
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: torch.softmax(x, -1) ** 3,
+    lambda x: torch.log_softmax(x, 0),
+    lambda x: torch.nn.functional.normalize(x) * x.logsumexp(1, keepdim=True),
+    lambda x: torch.softmax(x, 0).median(1, keepdim=True).values + x.std(),
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_ops_with_kernels_of_their_own_are_equal_bit_for_bit(f: Any, dtype: Any) -> None:
+    x = torch.linspace(-3, 5, 29 * 37).reshape(29, 37).sin().to(dtype).requires_grad_()
+    graph = graphc.gradients(graphc.trace(lambda x: (f(x) * x).sum(), x))
+    assert _difference(graph, optimize(graph, strict=True), [x.detach().numpy()]) == ""
 
 
 def test_a_rule_that_is_not_exact_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
