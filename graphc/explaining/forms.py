@@ -64,9 +64,11 @@ class _Forms:
 
 
 def tried(graph: Graph, settings: Settings) -> list[Tried]:
-    """The regions of `graph` for which other forms were tried, as the pass "sums of products" finds them."""
+    """The regions of `graph` for which other forms were tried, as the pass "sums of products" finds them, or would be
+    if less were enough to be saved."""
     forms, users = _Forms(graph), graph.users()
-    rewrite_regions(graph, bounds_for(settings), forms.watch)
+    bounds = bounds_for(settings)
+    rewrite_regions(graph, bounds._replace(enough=1 - bounds.worth), forms.watch)
     trial = Trial(graph, users)
     return [forms.tried(region, trial.price(region.members)) for region in forms.of]
 

@@ -38,8 +38,9 @@ def kept_in(graph: Graph, settings: Settings) -> list[Kept]:
     """What tempts in an optimized graph, in order, each once."""
     found = [*_rules(graph, settings)]
     if settings.allow("sums of products", REASSOCIATES):
-        regions = [*tried(graph, settings), *hindered(graph, settings)]
-        found += [_of_region(region, settings) for region in regions]
+        every = tried(graph, settings)
+        whole = [r for r in every if not any(set(r.members) < set(other.members) for other in every)]  # not their parts
+        found += [_of_region(region, settings) for region in (*whole, *hindered(graph, settings))]
     return list(dict.fromkeys(found))
 
 
