@@ -14,6 +14,7 @@ from graphc.normal.bounds import LIFTED
 from graphc.normal.form import Algebra, Factor, Form, Term, atom, collected, tidy
 from graphc.normal.plan import MOST_FACTORS
 from graphc.ops import Trait
+from graphc.ops.dtypes import is_floating
 
 _NUMBERS = frozenset([int])  # what sizes are that are not symbolic
 
@@ -201,7 +202,7 @@ def forms_of(
                 form = _lifted_somehow(algebra, node, nodes, given, as_atom)
                 if charge is not None:
                     charge(LIFTED * len(form.terms))
-                whole = to_write and node.dtype.kind == "f" and (_is_shifted(node, nodes) or _is_of_pairs(form))
+                whole = to_write and is_floating(node.dtype) and (_is_shifted(node, nodes) or _is_of_pairs(form))
                 known[key] = given, form if _is_plannable(form) and not whole else as_atom(id)
             own[id] = known[key][1]
     return own

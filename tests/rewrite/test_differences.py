@@ -89,3 +89,12 @@ def test_no_digits_of_gradients_are_lost_far_from_the_origin(name: str):
     for (_, found), tensor in zip(graph(*arrays).items(), exact, strict=True):
         expected = tensor.grad.numpy()
         np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_no_digits_of_short_numbers_are_lost(dtype: torch.dtype):
+    x, y = (torch.from_numpy(a).to(dtype) for a in points(100.0, 1.0))
+    f = WEIGHTED["a product"]
+    expected = f(x.double(), y.double())
+    found = graphc.compile(f)(x, y)
+    assert (found - expected).abs().max() <= 0.02 * expected.abs().max()
