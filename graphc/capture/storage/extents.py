@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eager.core.placed import Placed
+from eager.core.sparse import is_sparse
 from eager.core.tensor import Tensor
 from eager.engine.overlap import Extent, extent_from
 from eager.functional.counted import selection_of
@@ -21,7 +22,7 @@ def extents(tracer: Tracer, a: Tensor, b: Tensor) -> tuple[Extent, Extent] | Non
 
     Where they are of inputs, the program is made for how these lie; and for sizes that answer what is asked of them.
     """
-    if selection_of(a) is not None or selection_of(b) is not None:  # memory of its own; to look would be to count
+    if any(is_sparse(t) or selection_of(t) is not None for t in (a, b)):  # memory of its own; to look would be to count
         return None
     x, y = _beneath(tracer, a), _beneath(tracer, b)
     arrays = x.__class__ is np.ndarray and y.__class__ is np.ndarray
