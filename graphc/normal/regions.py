@@ -97,7 +97,8 @@ def _better(region: Region, points: Mapping[int, bool], least: float, trial: Tri
 
     new = {id: gains for id, gains in points.items() if not is_known(id)}
     other = {id for id in region.members if not is_known(id)}.union(at_stake(new, region, nodes, users))
-    if min(trial.price(other), trial.price(stake)) < enough:
+    most = min(trial.price(other), trial.price(stake))
+    if not most or most < enough:
         return None
     part = _up_to(points, region, nodes, users)
     own = trial.price(part.members)

@@ -3,7 +3,7 @@
     sum(x, (0, 1)) = sum(sum(x, 0))        sum(P * (x + c), 0) = sum(P * x, 0)  if P adds up to 0 along axis 0, and c is
                                            the same along it
 
-as in distance covariances and other products of arrays without the means of their rows and columns. Of sums of squared
+as in distance covariances and other products of arrays without the means of their rows and columns. Of sums of
 differences see `differences.py`.
 """
 

@@ -106,11 +106,11 @@ def test_workers_are_processes_that_seed_every_generator():
 
 
 def test_a_late_batch_waits_for_its_turn_unless_order_does_not_matter(tmp_path: Path):
-    def reader(done: Path) -> Callable[[int], int]:
-        """What is late with 0: until something has been `done`."""
+    def reader(done: Path, last: int | None = None) -> Callable[[int], int]:
+        """What is late with 0: until there is the file `done`, which reading the `last` index makes."""
 
         def read(index: int) -> int:
-            if index == 5 and done.name == "the last has begun":
+            if index == last:
                 done.touch()
             while index == 0 and not done.exists():
                 time.sleep(0.01)
@@ -119,7 +119,7 @@ def test_a_late_batch_waits_for_its_turn_unless_order_does_not_matter(tmp_path: 
         return read
 
     settings = {"batch_size": None, "num_workers": 2, "prefetch_factor": 3}
-    ordered = data.DataLoader(Numbers(6, reader(tmp_path / "the last has begun")), **settings)
+    ordered = data.DataLoader(Numbers(6, reader(tmp_path / "the last has begun", last=5)), **settings)
     assert list(ordered) == list(range(6))
     done = tmp_path / "one has come"
     loose = iter(data.DataLoader(Numbers(6, reader(done)), **settings, in_order=False, timeout=300))

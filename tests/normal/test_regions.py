@@ -206,6 +206,14 @@ def test_a_region_is_searched_as_long_as_there_is_at_stake():
     assert counts[0] > 2 * counts[1] > 0
 
 
+@pytest.mark.parametrize("shapes", [((0, 3), (3, 0), (0, 2)), ((3, 0), (0, 0), (0, 3)), ((0, 0),) * 3])
+@pytest.mark.parametrize("level", [2, 3])
+def test_products_of_nothing_stay(shapes: tuple[tuple[int, ...], ...], level: int):
+    for f in (lambda a, b, c: a @ b @ c, lambda a, b, c: (a @ b @ c)[:0] + (a @ b @ c)[:0]):
+        graph, arrays = traced(f, shapes)
+        np.testing.assert_array_equal(graphc.optimize(graph, level=level)(*arrays), graph(*arrays))
+
+
 def test_a_search_goes_on_where_a_choice_is_promising():
     graph, _ = traced(*PROGRAMS["six steps of A'A"])  # the first choice costs as much as what is written
     short = BOUNDS._replace(region=4000)
