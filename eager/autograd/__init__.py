@@ -8,7 +8,6 @@ from eager.core.grad_mode import enable_grad, inference_mode, no_grad, set_grad_
 from eager.core.tensor import Tensor
 from eager.engine import backward as engine
 from eager.engine.backward import as_tuple, backward
-from eager.engine.walks import free
 from graphc.lazy import lazy
 
 __all__ = [
@@ -54,9 +53,6 @@ def grad(
     from eager.func.mapping import vmap
 
     def one(*cotangents: Any) -> Any:
-        return engine.grad(outputs, inputs, cotangents, True, create_graph, only_inputs, **options)
+        return engine.grad(outputs, inputs, cotangents, retain_graph, create_graph, only_inputs, **options)
 
-    result = vmap(one)(*as_tuple(grad_outputs))
-    if not (create_graph if retain_graph is None else retain_graph):
-        free(as_tuple(outputs))
-    return result
+    return vmap(one)(*as_tuple(grad_outputs))

@@ -109,6 +109,21 @@ class Interpreter:
         """The gradient of each of `inputs`, or None; the graph may be used again if `keep`."""
         raise NotImplementedError
 
+    def gradients_of_batch(
+        self,
+        outputs: Any,
+        batches: Sequence[Any],
+        inputs: Any,
+        create_graph: bool,
+        keep: bool,
+        apply: Callable[..., Any],
+    ) -> list[Any] | None:
+        """As `gradients`, for a batch of each cotangent; `apply(op, operands, params)` does an operation on batches.
+
+        batches: pairs of what stands for a batch in the operands of `apply`, and one of the batch. None where each of
+        the batch is to be asked for by itself.
+        """
+
     def hook(self, tensor: Any, hook: Callable[[Any], Any]) -> Any:
         """Call `hook` with each gradient that arrives at `tensor`. Returns a handle."""
         raise NotImplementedError

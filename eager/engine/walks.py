@@ -24,13 +24,6 @@ from eager.engine.language import E
 from graphc.ops.gradient import names_of_results, share
 
 
-def free(outputs: Sequence[Tensor]) -> None:
-    """Free what the nodes behind `outputs` saved, as a walk that does not keep the graph does."""
-    for node in reachable(t._n for t in outputs):
-        if not tape.is_leaf(node):
-            tape.free(node)
-
-
 def reachable(roots: Iterable[tape.Node | None]) -> list[tape.Node]:
     """The nodes that gradients may flow to from `roots`, latest first, leaves last."""
     seen: dict[int, tape.Node] = {}

@@ -100,7 +100,8 @@ SHIFTS: dict[str, Callable[[Any, int], Any]] = {
 }
 # parameters that mean the same for a batch
 KEPT = frozenset((
-    "correction", "descending", "diagonal", "inverse", "keepdims", "largest", "n", "norm", "offset", "reduce", "twice",
+    "correction", "descending", "diagonal", "distinct", "first", "inverse", "keepdims", "largest", "n", "norm", "offset",
+    "order", "places", "reduce", "reverse", "size", "twice", "weights",
 ))  # fmt: skip
 
 
@@ -303,7 +304,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("broadcast_to", "expand"), repeated),
     **dict.fromkeys(
         (
-            "angle", "clone", "conj", "imag", "real", "stop_gradient", "tril", "triu", "view_as_complex",
+            "angle", "clone", "conj", "frexp", "imag", "real", "stop_gradient", "tril", "triu", "view_as_complex",
             "view_as_real",
         ),
         unchanged,
@@ -311,7 +312,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(
         (
             "cholesky", "cofactor", "det", "eig", "eigh", "inv", "lu", "matrix_exp", "permutation", "qr", "quadratic",
-            "solve", "solve_triangular", "svd",
+            "slogdet", "solve", "solve_triangular", "svd",
         ),
         leading,
     ),

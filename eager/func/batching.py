@@ -319,16 +319,26 @@ class BatchInterpreter(Interpreter):
             return self._exchanged(outer, outputs, cotangents, inputs, create, keep)
         if any(i is IMMEDIATE for i in _chain(outer)):
             return IMMEDIATE.gradients(outputs, cotangents, inputs, create, keep)
+        with self.below():
+            one = [(c, c if (v := self.batch_of(c)) is None else _first(v)) for c in cotangents]
+            found = outer.gradients_of_batch(outputs, one, inputs, create, keep, self._applied_inside)
+        if found is not None:
+            return found
         slices = []
         with self.below():
-            for k in range(self.size):  # a trace has a gradient transform, but none for a batch of cotangents
+            for k in range(self.size):
                 seeds = [c if (v := self.batch_of(c)) is None else v[k] for c in cotangents]
-                slices.append(outer.gradients(outputs, seeds, inputs, create, True))
+                slices.append(outer.gradients(outputs, seeds, inputs, create, keep or k < self.size - 1))
             from eager.functional.joining import stack
 
             columns = list(zip(*slices, strict=True))
             stacked = [None if column[0] is None else stack(column) for column in columns]
         return [None if g is None else self.wrap(g) for g in stacked]
+
+    def _applied_inside(self, op: Any, operands: Sequence[Any], params: Any) -> Any:
+        """`apply` from below, for operations that are taken apart into others, too."""
+        with under(self):
+            return self.apply(op, operands, params)
 
     def _exchanged(
         self, outer: BatchInterpreter, outputs: Any, cotangents: Any, inputs: Any, create: bool, keep: bool
@@ -388,6 +398,11 @@ class BatchInterpreter(Interpreter):
 def _swapped(x: Tensor) -> Tensor:
     """`x` with its first two dims exchanged."""
     return E.permute(x, dims=(1, 0, *range(2, len(x._d.shape))))
+
+
+def _first(x: Tensor) -> Tensor:
+    """A slice of `x` along its first dim, zeros if there is none."""
+    return x[0] if x._d.shape[0] else E.full(shape=tuple(x._d.shape[1:]), value=0, dtype=x._dtype())
 
 
 def _is_batched_in(t: Tensor, outer: BatchInterpreter) -> bool:

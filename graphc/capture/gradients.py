@@ -20,7 +20,7 @@ from graphc.capture.hooks import Hooks
 from graphc.capture.location import user_line
 from graphc.capture.sources import History, Returned, ViewOf
 from graphc.ir import Builder, Graph, Node, Symbol
-from graphc.ir.structure import CUSTOM, emit
+from graphc.ir.structure import CUSTOM, ITEM, emit
 from graphc.ops import OPS
 from graphc.ops.rules import torch_name
 
@@ -132,6 +132,35 @@ class Autograd:
             tracer.wrap(functools.reduce(operator.add, found), flag) if found else None
             for found, flag in zip(shares, flags, strict=True)
         ]
+
+    def gradients_of_batch(
+        self,
+        outputs: Sequence[Tensor],
+        batches: Sequence[tuple[Tensor, Tensor]],
+        inputs: Sequence[Tensor],
+        create_graph: bool,
+        keep: bool,
+        apply: Callable[..., Any],
+    ) -> list[Tensor | None] | None:
+        """See `eager.core.interpreter.Interpreter`: the nodes that give the gradients of one, anew for the batch."""
+        tracer, nodes = self.tracer, self._builder.nodes
+        loops = any(nodes[i].op.structured for i in self.history_of([tracer.read(t).id for t in outputs]))
+        if loops or self.has_rules or self._retained:  # whose user sees each of the batch
+            return None
+        values: dict[int, Any] = {tracer.read(one).id: batch for batch, one in batches}
+        found = self.gradients(outputs, [one for _, one in batches], inputs, create_graph, keep)
+        ids = [None if g is None else tracer.read(g).id for g in found]
+        live = self.live() if create_graph else ()
+        with set_grad_enabled(create_graph):
+            for node in _between(nodes, values, [i for i in ids if i is not None]):
+                if node.op is ITEM:
+                    values[node.id] = values[node.inputs[0]][node.params["index"]]
+                    continue
+                operands = [
+                    values[i] if i in values else tracer.wrap(self._builder.symbol(i), i in live) for i in node.inputs
+                ]
+                values[node.id] = apply(node.op, operands, node.params)
+        return [g if i is None else values.get(i, g) for i, g in zip(ids, found, strict=True)]
 
     def live(self, among: Collection[int] | None = None) -> set[int]:
         """The nodes, of recorded ones, from which gradients flow to a leaf: not the constants recorded beside them.
@@ -353,6 +382,19 @@ class Autograd:
         id_ = self.tracer.read(tensor).id
         sources = {id_, *(i for h in self.history_of([id_]) for i in self._builder.nodes[h].inputs)}
         return not sources.isdisjoint(self._state.leaves)
+
+
+def _between(nodes: Mapping[int, Node], sources: Collection[int], ends: Collection[int]) -> list[Node]:
+    """The nodes that `ends` are computed through from `sources`, in order."""
+    wanted, first = set(ends), min(sources, default=0)
+    for id_ in sorted((i for i in nodes if i > first), reverse=True):
+        if id_ in wanted:
+            wanted.update(nodes[id_].inputs)
+    reached = set(sources)
+    for id_ in sorted(i for i in wanted if i > first):
+        if not reached.isdisjoint(nodes[id_].inputs):
+            reached.add(id_)
+    return [nodes[i] for i in sorted(reached.difference(sources))]
 
 
 def _sources(node: Node) -> Sequence[int]:

@@ -59,7 +59,7 @@ LOOPS: dict[str, Callable[..., Any]] = {}  # made of tracers: `graphc.capture.tr
 @forwarding({
     "mutation": "assign set_data show",
     "concretization": "guard is_constant lies_plainly number_written values_read values_shown window",
-    "autograd": "backward custom gradients has_leaves looked_up retain",
+    "autograd": "backward custom gradients gradients_of_batch has_leaves looked_up retain",
     "autograd.grads": "get_grad set_grad",
     "autograd.hooks": "hook hook_after",
     "numbers": "tensor_of",

@@ -84,14 +84,22 @@ def _is_of_pairs(form: Form) -> bool:
 
 
 def _is_shifted(node: Node, nodes: Mapping[int, Node]) -> bool:
-    """Whether a number that no gradient goes through is taken from an array, or added to it: it is there for digits."""
+    """Whether a computed number that no gradient goes through is taken from an array, or added to it: it is there for
+    digits. Arguments that gradients are taken for are behind such nodes, too."""
     if not node.op.pointwise or node.op.bilinear or len(node.inputs) != 2:
         return False
-    for i in node.inputs:
-        while nodes[i].op.view and nodes[i].op.lifting is not None:
-            i = nodes[i].inputs[0]
-        if nodes[i].size < node.size and nodes[i].op.traits & Trait.IDENTITY and nodes[i].op.lifting is None:
-            return True
+    return any(nodes[i].size < node.size and _is_held_back(i, nodes) for i in node.inputs)
+
+
+def _is_held_back(id: int, nodes: Mapping[int, Node]) -> bool:
+    held = False
+    while nodes[id].inputs:
+        node = nodes[id]
+        stops = bool(node.op.traits & Trait.IDENTITY) and node.op.lifting is None
+        if not stops and (not node.op.view or node.op.lifting is None):
+            return held
+        held = held or stops
+        id = node.inputs[0]
     return False
 
 

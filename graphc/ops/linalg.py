@@ -112,6 +112,11 @@ def _matmul_left(F, g, other, input_shape):
         d = g @ swap_last(F, other)
         d = F.reshape(d, shape=(*d.shape[:-2], d.shape[-1]))
         return d
+    if len(input_shape) == 2 < len(other.shape):  # one product instead of a sum of many
+        n = len(g.shape)
+        g, other = F.permute(g, dims=(n - 2, *range(n - 2), n - 1)), swap_last(F, other)
+        g = F.reshape(g, shape=(g.shape[0], size_of(g.shape[1:])))
+        return F.matmul(g, F.reshape(other, shape=(size_of(other.shape[:-1]), other.shape[-1])))
     return F.matmul(g, swap_last(F, other))
 
 
@@ -168,7 +173,7 @@ matmul = op(
     traits=Trait.BILINEAR | Trait.BROADCASTS | Trait.HOLOMORPHIC | Trait.CONTRACTS,
     flops=_flops, ref=_ref_matmul, lifting=_lifted_matmul, autocast="lower",
     samples=(Sample((3, 4), (4, 2)), Sample((4,), (4,)), Sample((3, 4), (4,)), Sample((4,), (4, 2)),
-             Sample((2, 3, 4), (4, 2)), Sample((0, 4), (4, 2))),
+             Sample((2, 3, 4), (4, 2)), Sample((2, 3), (4, 3, 2)), Sample((0, 4), (4, 2))),
     vjp=dict(input=_matmul_left, other=_matmul_right),
 )  # fmt: skip
 
