@@ -300,8 +300,9 @@ def _unread(nodes: Mapping[int, Node], read: Sequence[int]) -> tuple[int, ...]:
     failing = {id for id, node in nodes.items() if may_fail(node)}
     if not failing:
         return ()
-    failing |= {id for id, node in nodes.items() if node.op is ITEM and node.inputs[0] in failing}
     live = ancestors(nodes, read)
+    alone = failing - live  # of several results, one is enough
+    failing |= {id for id, node in nodes.items() if node.op is ITEM and node.inputs[0] in alone}
     found: list[int] = []
     for id in sorted(failing - live, reverse=True):
         if id not in live and not nodes[id].op.several:

@@ -69,7 +69,8 @@ class _Functions:
     def _instead(self, node: Node) -> Symbol | None:
         builder = self._builder
         if node.id == self._decomposed:
-            self._matrix, self._masks = self._taken_from(node.inputs[0])
+            x, self._masks = self._taken_from(node.inputs[0])
+            self._matrix = self._checked(x, node)
         elif node.op is _ITEM and node.inputs[0] == self._decomposed:
             self._forms[node.id] = atom(VECTORS if node.params["index"] else VALUES, node.shape)
         elif node.op is _WHERE and node.inputs[0] in self._masks:
@@ -94,6 +95,13 @@ class _Functions:
                     k for k, node in builder.nodes.items() if node.op is _EQ and node.inputs[0] in moved
                 }
         return x if self._facts.symmetric(id) else x * 0.5 + swap_last(builder.language, x) * 0.5, set()
+
+    def _checked(self, x: Symbol, node: Node) -> Symbol:
+        """`x`, which is refused as it was before: with nan in it."""
+        F, given = self._builder.language, self._builder.symbol(node.inputs[0])
+        if node.check is None:
+            return x
+        return F.regular(x, F.eq(given, given), message=str(node.check.failure(node.params)))
 
     def _mirrored(self, id: int) -> Iterator[int]:
         """Of what a matrix is one triangle, mirrored, and nothing is added."""
