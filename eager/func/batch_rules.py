@@ -100,8 +100,8 @@ SHIFTS: dict[str, Callable[[Any, int], Any]] = {
 }
 # parameters that mean the same for a batch
 KEPT = frozenset((
-    "correction", "descending", "diagonal", "distinct", "first", "inverse", "keepdims", "largest", "n", "norm", "offset",
-    "order", "places", "reduce", "reverse", "size", "twice", "weights",
+    "correction", "descending", "diagonal", "distinct", "first", "inverse", "keepdims", "largest", "n", "norm",
+    "offset", "order", "places", "reduce", "reverse", "size", "twice", "weights",
 ))  # fmt: skip
 
 

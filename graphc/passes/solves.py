@@ -5,19 +5,23 @@ An inverse itself is left only where something else reads it. Factorizations are
 
 from __future__ import annotations
 
-from typing import Any, final
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
 
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol
 from graphc.ir.matrices import transposes
 from graphc.ops import OPS
+from graphc.ops.aval import size_of
 from graphc.ops.linalg import split_equation, swap_last
 from graphc.ops.solving import singular_message
 from graphc.passes.diagonals import Parts, diagonal_matrix, identity
 from graphc.passes.replacing import replaced
 
 FEW = 0.25  # of the rows or columns of an inverse, at most, for which it need not be computed
-_INV, _MATMUL, _EINSUM, _SLICE, _SUM = (OPS[n] for n in ("inv", "matmul", "einsum", "slice", "sum"))
+_INV, _MATMUL, _EINSUM, _SLICE, _SUM, _RESHAPE = (
+    OPS[n] for n in ("inv", "matmul", "einsum", "slice", "sum", "reshape")
+)
 _TRIANGLES = OPS["tril"], OPS["triu"]
 
 
@@ -27,6 +31,32 @@ def solve_systems(graph: Graph) -> Graph:
         return graph
     solved = _Writer(graph).written()
     return _Writer(solved, left=True).written() if _INV in solved.ops else solved
+
+
+class Run(NamedTuple):
+    """Places along an axis, as those of a slice."""
+
+    start: int
+    stop: int
+    step: int
+
+
+def _rows(F: Any, x: Symbol, run: Run) -> Symbol:
+    """Those of a matrix, or elements of a vector."""
+    if run == (0, x.shape[0], 1):
+        return x
+    bounds = zip(run, (0, None, 1), strict=True)
+    start, stop, step = ((own, *[n if all_ is None else all_ for n in x.shape[1:]]) for own, all_ in bounds)
+    return F.slice(x, start=start, stop=stop, step=step)
+
+
+def _spread(F: Any, x: Symbol, run: Run, n: int) -> Symbol:
+    """Rows of a matrix, or elements of a vector, at the places of a run along an axis of n, and zeros elsewhere."""
+    if run == (0, n, 1):
+        return x
+    zero = [0 for _ in x.shape[1:]]
+    after = n - run.start - (x.shape[0] - 1) * run.step - 1
+    return F.pad_zeros(x, low=(run.start, *zero), high=(after, *zero), interior=(run.step - 1, *zero))
 
 
 @final
@@ -45,7 +75,7 @@ class _Writer:
 
     def _written(self, node: Node) -> Symbol | None:
         """What stands for a node; None: itself."""
-        F, builder = self._builder.language, self._builder
+        F = self._builder.language
         if self._left:
             return self._substituted(node) if node.op is _INV else None
         if node.op is _SLICE:
@@ -56,7 +86,7 @@ class _Writer:
             return self._triangle(node)
         if node.op not in (_MATMUL, _EINSUM) or len(node.inputs) != 2:
             return None
-        a, b = (builder.symbol(i) for i in node.inputs)
+        a, b = map(self._plain, node.inputs)
         if node.op is _EINSUM:
             turned = self._matrices(node, a, b)
             if turned is None:
@@ -80,11 +110,22 @@ class _Writer:
             return None
         return found if found is None or last is None else last(found)
 
+    def _plain(self, id: int) -> Symbol:
+        """A node, without reshapes that change nothing, as those of indexing."""
+        nodes = self._builder.nodes
+        while nodes[id].op is _RESHAPE and nodes[id].shape == nodes[nodes[id].inputs[0]].shape:
+            (id,) = nodes[id].inputs
+        return self._builder.symbol(id)
+
     def _matrices(self, node: Node, a: Symbol, b: Symbol) -> Any:
         """Operands of a product of two matrices, or a matrix and a vector, as matmul has them; and what makes of that
         product what an einsum has."""
         F = self._builder.language
         terms, out = split_equation(node.params["equation"])
+        for k, x in enumerate((a, b)):
+            if len(x.shape) > 2 and (whole := self._unsplit(x, terms, out, k)) is not None:
+                x, terms, out = whole
+                a, b = (x, b) if k == 0 else (a, x)
         shared = set(terms[0]) & set(terms[1])
         if not all(len(t) in (1, 2) for t in terms) or len(shared) != 1 or shared & set(out):
             return None
@@ -96,7 +137,33 @@ class _Writer:
         if terms[1][0] != k:
             b = swap_last(F, b)
         straight = (terms[0] + terms[1]).replace(k, "") == out
-        return a, b, (lambda x: x) if straight else (lambda x: swap_last(F, x))
+
+        def last(x: Symbol) -> Symbol:
+            x = x if straight else swap_last(F, x)
+            return x if x.shape == node.shape else F.reshape(x, shape=node.shape)
+
+        return a, b, last
+
+    def _unsplit(self, x: Symbol, terms: Sequence[str], out: str, k: int) -> tuple[Symbol, list[str], str] | None:
+        """The inverse that operand `k` of an einsum is, with one of its axes split, as that of the result is; with the
+        terms of an einsum of the inverse as it is, whose result is to be split."""
+        nodes = self._builder.nodes
+        view, term = nodes[x.id], terms[k]
+        whole = self._builder.symbol(view.inputs[0]) if view.op is _RESHAPE else None
+        if whole is None or self._inverse(whole) is None or len(whole.shape) != 2:
+            return None
+        for merged, kept in ((term[:-1], term[-1]), (term[1:], term[0])):
+            n = whole.shape[int(merged == term[1:])]
+            if (
+                out.count(merged) == 1
+                and not set(merged) & set(terms[1 - k])
+                and size_of(whole.shape) == n * x.shape[term.index(kept)]
+            ):
+                label = merged[0]
+                new = list(terms)
+                new[k] = term.replace(merged, label)
+                return whole, new, out.replace(merged, label)
+        return None
 
     def _inverse(self, x: Symbol) -> tuple[Node, bool] | None:
         """The inverse that a node is, or is the transpose of."""
@@ -107,25 +174,24 @@ class _Writer:
         return (inner, turned) if inner.op is _INV else None
 
     def _of_part(self, a: Symbol, b: Symbol) -> Symbol | None:
-        """The product of some rows of an inverse and `b`, or of `a` and some columns: that part of the solution."""
+        """The product of a part of an inverse and `b`, or of `a` and one: a part of the solution for what meets the
+        part, with zeros beside it."""
         F = self._builder.language
         for x, other, flipped in ((a, b, False), (b, a, True)):
-            rows = self._rows(x, flipped)
-            if rows is None or len(other.shape) > 2:
+            part = self._part_of_inverse(x, flipped)
+            if part is None or len(other.shape) > 2:
                 continue
-            inverse, turned, start, stop, step = rows
+            inverse, turned, rows, columns = part
             vector = len(other.shape) == 1
-            found = self._solved(inverse, turned, swap_last(F, other) if flipped and not vector else other)
+            other = swap_last(F, other) if flipped and not vector else other
+            found = self._solved(inverse, turned, _spread(F, other, columns, inverse.shape[0]))
             if found is not None:
-                whole = found.shape[1:]
-                found = F.slice(
-                    found, start=(start, *[0 for _ in whole]), stop=(stop, *whole), step=(step, *[1 for _ in whole])
-                )
+                found = _rows(F, found, rows)
                 return swap_last(F, found) if flipped and not vector else found
         return None
 
-    def _rows(self, x: Symbol, flipped: bool) -> tuple[Node, bool, int, int, int] | None:
-        """The inverse, or transpose of one, of which a matrix has some rows: from, to, in steps.
+    def _part_of_inverse(self, x: Symbol, flipped: bool) -> tuple[Node, bool, Run, Run] | None:
+        """The inverse, or transpose of one, of which a matrix has some rows and columns.
 
         flipped: the transpose of the matrix is asked
         """
@@ -135,10 +201,10 @@ class _Writer:
         part = nodes[node.inputs[0]] if turned else node
         whole = self._inverse(self._builder.symbol(part.inputs[0])) if part.op is _SLICE else None
         axis = int(turned != flipped)
-        if whole is None or len(part.shape) != 2 or part.shape[1 - axis] != whole[0].shape[0]:
+        if whole is None or len(part.shape) != 2:
             return None
-        start, stop, step = (part.params[name][axis] for name in ("start", "stop", "step"))
-        return whole[0], whole[1] != bool(axis), start, stop, step
+        runs = [Run(*[part.params[name][k] for name in Run._fields]) for k in (axis, 1 - axis)]
+        return whole[0], whole[1] != bool(axis), runs[0], runs[1]
 
     def _solved(self, inverse: Node, turned: bool, b: Symbol) -> Symbol | None:
         """The product of an inverse, or its transpose, and `b`."""
@@ -205,14 +271,10 @@ class _Writer:
         n, across = inverse.shape[0], int(node.shape[0] >= node.shape[1])
         if node.shape[across] > FEW * n:
             return None
-        start, stop, step = ([node.params[name][k] for k in (across, 1 - across)] for name in ("start", "stop", "step"))
-        m, after = node.shape[across], n - start[0] - (node.shape[across] - 1) * step[0] - 1
-        few = F.pad_zeros(
-            identity(F, m, inverse.dtype), low=(start[0], 0), high=(after, 0), interior=(step[0] - 1, 0)
-        )  # columns of the identity
-        found = self._solved(inverse, not across, few)
+        few, rows = (Run(*[node.params[name][k] for name in Run._fields]) for k in (across, 1 - across))
+        columns = _spread(F, identity(F, node.shape[across], inverse.dtype), few, n)
+        found = self._solved(inverse, not across, columns)
         if found is None:
             return None
-        if node.shape[1 - across] < n or step[1] != 1:
-            found = F.slice(found, start=(start[1], 0), stop=(stop[1], found.shape[1]), step=(step[1], 1))
+        found = _rows(F, found, rows)
         return found if across else swap_last(F, found)

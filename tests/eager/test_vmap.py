@@ -82,32 +82,11 @@ def stacked_one(case: Case) -> list[Tensor]:
 
 
 # those without operands or with graphs for parameters apart: what has no batch, checks or is seen by nobody
-ONE_BY_ONE = {
-    *(
-        "all_gather",
-        "all_reduce",
-        "all_to_all",
-        "broadcast",
-        "from_local",
-        "reduce_scatter",
-        "reduce_to",
-        "shard",
-        "to_local",
-    ),
-    *(
-        "as_strided",
-        "as_strided_add",
-        "as_strided_scatter",
-        "assume",
-        "bitcast",
-        "decided",
-        "dirichlet",
-        "draw",
-        "held",
-    ),
-    *("in_range", "overwritten", "regular", "required", "row", "segment", "sparse_mm", "standard_gamma", "valid"),
-    "with_row",
-}
+ONE_BY_ONE = frozenset(
+    "all_gather all_reduce all_to_all as_strided as_strided_add as_strided_scatter assume bitcast broadcast decided "
+    "dirichlet draw from_local held in_range overwritten reduce_scatter reduce_to regular required row segment shard "
+    "sparse_mm standard_gamma to_local valid with_row".split()
+)
 
 
 def test_ops_are_not_done_one_by_one():
