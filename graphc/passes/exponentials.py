@@ -20,7 +20,7 @@ from graphc.passes.replacing import replaced
 
 MOST = 8  # terms
 ENOUGH = 0.5  # of the elements, at most, that the largest part has
-_SUM, _LSE, _EXP, _ADD, _SUB = (OPS[name] for name in ("sum", "logsumexp", "exp", "add", "sub"))
+_SUM, _LSE, _EXP, _ADD, _SUB, _MUL = (OPS[name] for name in ("sum", "logsumexp", "exp", "add", "sub", "mul"))
 _RESHAPE, _SPREAD = OPS["reshape"], OPS["broadcast_to"]
 
 
@@ -55,8 +55,9 @@ class _Exponentials:
         if not all(type(n) is int and n for n in x.shape):
             return None
         shape, axes, below = x.shape, tuple(node.params["axis"]), x
+        times: list[Symbol] = []
         if node.op is _SUM:
-            below = self._stripped(x)
+            below = self._scaled(self._stripped(x), times)
             if below.op is not _EXP:
                 return None
             below = nodes[below.inputs[0]]
@@ -71,7 +72,7 @@ class _Exponentials:
         kept = [axis for axis in axes if all(t.value.shape[axis] == 1 for t in terms)]
         if kept:
             found = found + math.log(math.prod([shape[axis] for axis in kept]))
-        found = F.exp(found) if node.op is _SUM else found
+        found = functools.reduce(operator.mul, times, F.exp(found) if node.op is _SUM else found)
         whole = tuple([1 if axis in axes else n for axis, n in enumerate(shape)])
         found = found if found.shape == whole else F.broadcast_to(found, shape=whole)
         return F.reshape(found, shape=node.shape)
@@ -79,6 +80,17 @@ class _Exponentials:
     def _stripped(self, node: Node) -> Node:
         while node.op is _RESHAPE:
             node = self._builder.nodes[node.inputs[0]]
+        return node
+
+    def _scaled(self, node: Node, times: list[Symbol]) -> Node:
+        """What is multiplied by single numbers, which `times` gets: a gradient that arrives is one."""
+        while node.op is _MUL:
+            a, b = (self._before_spread(self._builder.nodes[i], node.shape) for i in node.inputs)
+            if 1 not in (a.size, b.size):
+                break
+            number, rest = (a, b) if a.size == 1 else (b, a)
+            times.append(self._builder.language.reshape(self._builder.symbol(number.id), shape=()))
+            node = self._stripped(rest)
         return node
 
     def _before_spread(self, node: Node, shape: tuple[int, ...]) -> Node:

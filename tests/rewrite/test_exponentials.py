@@ -25,6 +25,7 @@ LESS: dict[str, Callable[..., Any]] = {
     "rows": lambda a, b: torch.logsumexp(a[:, None] - b, 1),
     "of each": lambda x, y: torch.logsumexp(x[:, :, None] + y[:, None, :], (1, 2)),
     "sum": lambda a, b, c: torch.exp(a[:, None] + b - c).sum(1),
+    "scaled": lambda a, b, c: (b[2] * torch.exp(a[:, None] + b - c) * 3).sum(1),
     "a number": lambda a, b, c: torch.exp(a[:, None] + 2 * b - c).sum(),
     "an axis that nothing has": lambda a, b: torch.logsumexp(a[:, None, None] + b[None, None].expand(1, 5, M), (1, 2)),
 }
