@@ -154,9 +154,14 @@ class Algebra:
         terms = list(form.terms)
         for offset in np.unique(columns - rows).tolist():
             line = np.diagonal(value, offset)
-            if len(terms) > MOST_DIAGONALS or not (line == line[0]).all():
+            (cuts,) = np.nonzero(line[1:] != line[:-1])
+            runs = [(a, b) for a, b in itertools.pairwise([0, *(cuts + 1).tolist(), len(line)]) if line[a] != common]
+            if len(terms) + len(runs) > (MOST_PIECES if len(cuts) else MOST_DIAGONALS + 1):
                 return self._boxes(value)
-            terms += diagonal(_difference(_exact(line[0]), _exact(common)), value.shape, offset).terms
+            for a, b in runs:
+                inside = diagonal(_difference(_exact(line[a]), _exact(common)), (b - a, b - a), 0)
+                first = a + max(-offset, 0), a + max(offset, 0)
+                terms += self.put(inside, value.shape, lambda i, j, at=first: (i + at[0], j + at[1])).terms
         return collected(value.shape, terms)
 
     def _boxes(self, value: np.ndarray) -> Form:

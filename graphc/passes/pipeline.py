@@ -53,6 +53,7 @@ from graphc.passes.support import shrink
 from graphc.passes.transforms import by_transforms
 from graphc.passes.versions import in_versions
 from graphc.passes.windows import join_windows
+from graphc.passes.written import add_what_is_written
 from graphc.rewrite import EXACT, REASSOCIATES, Firing, Licence, RewriteRule, RuleIndex, changed, rewrite
 
 MUCH = 0.8  # of what a region cost, left at most: then forms are looked for again
@@ -177,6 +178,7 @@ def _passes(settings: Settings) -> tuple[tuple[str, Licence, Pass], ...]:
         ("inverses", REASSOCIATES, expand_inverses),
         ("places", REASSOCIATES, regular_places),
         *once,
+        ("writes into constants", REASSOCIATES, add_what_is_written),
         ("pairs", REASSOCIATES, triangles_of_pairs),
         ("channels", REASSOCIATES, join_channels),
         ("slices", REASSOCIATES, batch_slices),
