@@ -20,6 +20,7 @@ _NUMBERS = frozenset([int])  # what sizes are that are not symbolic
 
 
 MOST_TERMS = 128  # of a form
+WRITABLE = 16  # of one that is written
 
 
 def is_lifted(node: Node, nodes: Mapping[int, Node]) -> bool:
@@ -53,10 +54,13 @@ def _lifted_somehow(
     """The form of a node of its operands' forms; of two sums that a matrix product multiplies, which are not multiplied
     out, one is an atom, and so are zeros, for 0 * inf is nan."""
     try:
-        return _lifted(algebra, node, nodes, given)
+        whole = _lifted(algebra, node, nodes, given)
     except Unsolved:
-        pass
-    if len(given) == 2 and node.op.flops is not None:
+        whole = None
+    product = len(given) == 2 and node.op.flops is not None
+    if whole is not None and not (product and len(whole.terms) > WRITABLE):
+        return whole
+    if product:
         for k in _atoms_first(*given):
             if any(t.factors for t in given[k].terms) or not given[k].terms:
                 single = [
@@ -66,7 +70,7 @@ def _lifted_somehow(
                     return _lifted(algebra, node, nodes, single)
                 except Unsolved:
                     continue
-    return as_atom(node.id)
+    return as_atom(node.id) if whole is None else whole
 
 
 def _is_of_pairs(form: Form) -> bool:

@@ -12,12 +12,11 @@ from graphc.normal.factor import factored
 from graphc.normal.find import Region
 from graphc.normal.form import Factor, Form, Term, oriented
 from graphc.normal.gate import adds_up, multiplies
-from graphc.normal.lift import forms_of, is_lifted
+from graphc.normal.lift import WRITABLE, forms_of, is_lifted
 from graphc.normal.merge import merged
 from graphc.normal.plan import Memory
 from graphc.rewrite.cost import node_cost, work
 
-MOST_TERMS = 16  # of a form
 SHARED = 1.05  # times what a node cost may be spent on a form with a product that others need
 
 
@@ -84,7 +83,7 @@ class Writer:
         builder, node = self._builder, self._nodes[id]
         form = self._merged(id)
         names = set() if form is None else {f.atom for t in form.terms for f in t.factors}
-        if form is not None and id not in names and len(form.terms) <= MOST_TERMS:
+        if form is not None and id not in names and len(form.terms) <= WRITABLE:
             for k in names:
                 if k not in self._inside:
                     self.symbol(k)

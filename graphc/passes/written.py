@@ -71,12 +71,12 @@ def _multiplied(graph: Graph) -> set[int]:
     """The matrices that are written and become operands of products, whatever is written to them first."""
     found: set[int] = set()
     for id, node in reversed(graph.nodes.items()):
-        if multiplies(node) and not node.op.pointwise:
-            found.update(node.inputs)
-        elif id in found and (node.op in (_CLONE, _RESHAPE) or transposes(node)):
+        if (multiplies(node) and not node.op.pointwise) or (
+            id in found and (node.op in (_CLONE, _RESHAPE) or transposes(node))
+        ):
             found.update(node.inputs)
         elif id in found and node.op in (_WHERE, _PUT):
-            found.add(node.inputs[2 if node.op is _WHERE else 0])
+            found.update(node.inputs[1:] if node.op is _WHERE else node.inputs[:1])
     return {id for id in found if graph.nodes[id].op in (_WHERE, _PUT)}
 
 
@@ -89,12 +89,14 @@ class _Writer:
 
     def instead(self, node: Node) -> Symbol | None:
         """A sum for a matrix that is written."""
-        if node.op is _CLONE or (node.op is _RESHAPE and node.shape == self._builder.nodes[node.inputs[0]].shape):
+        if node.op is _CLONE or (node.op is _RESHAPE and node.shape == self._shape(node.inputs[0])):
             if node.inputs[0] in self._known:
                 self._known[node.id] = self._known[node.inputs[0]]
             return None
         if node.id not in self._multiplied or len(node.shape) != 2 or not is_floating(node.dtype):
             return None
+        if node.op is _WHERE and held_number(node.inputs[0], self._builder.nodes) is True:
+            return self._builder.symbol(node.inputs[1]) if self._shape(node.inputs[1]) == node.shape else None
         base = self._base(node.inputs[2 if node.op is _WHERE else 0])
         part = self._part(node)
         found = None if base is None or part is None or base.constant.shape != node.shape else base.over(part)
@@ -107,6 +109,9 @@ class _Writer:
             total = total + F.pad_zeros(value, low=start, high=after, interior=(0, 0))
         self._known[total.id] = found
         return total
+
+    def _shape(self, id: int) -> tuple[int, ...]:
+        return self._builder.nodes[id].shape
 
     def _base(self, id: int) -> _Written | None:
         if id in self._known:
