@@ -3,7 +3,8 @@
 XLA folds a transpose into the product; but for a vector it would copy the matrix, and beside one that is narrow, a
 large matrix is read several times as fast on the left if it is summed over its columns, and on the right if over its
 rows: A^T B had better be (B^T A)^T, and B^T A^T (A B)^T. Of many matrices that lie between each other, times a vector
-each, XLA would lay out all anew: one loop multiplies and adds up.
+each, XLA would lay out all anew: one loop multiplies and adds up. Of other products the operand whose dimensions come
+last in the result is the right one: what XLA computes is laid out anew in longer pieces, or not at all.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ def product(node: Node, nodes: Mapping[int, Node], names: Mapping[int, str], use
     out = out[::-1] if turned else out
     few, many = sorted((a, b), key=lambda x: len(x.letters))
     text = _written(a, b, out) or _looped(few, many, out)
+    if text is None and inner is node and _ends(right, left, out) > _ends(left, right, out):
+        return f"jnp.einsum('{right},{left}->{out}', {names[second]}, {names[first]})"
     return f"jnp.add({text}, {names[bias[0]]})" if bias and text else text
 
 
@@ -105,6 +108,13 @@ def _written(a: _Operand, b: _Operand, out: str) -> str | None:
             dims = (*range(len(right), len(out)), *range(len(right)))
             return f"lax.transpose(lax.optimization_barrier({_dot(b, a, k)}), {dims})"
     return _dot(a, b, k)
+
+
+def _ends(left: str, right: str, out: str) -> int:
+    """With how many dimensions the product of two operands, as XLA computes it, ends like the result."""
+    free = [k for own, other in ((left, right), (right, left)) for k in own if k not in other]
+    made = [*[k for k in left if k in right and k in out], *free]
+    return sum(itertools.takewhile(bool, (a == b for a, b in zip(reversed(made), reversed(out), strict=False))))
 
 
 def _looped(vectors: _Operand, matrices: _Operand, out: str) -> str | None:

@@ -62,8 +62,12 @@ def _space(node: Node, size: Sequence[int], kernel: Sequence[int], out: Sequence
 
 def _boxes(builder: Builder, x: Symbol, met: Sequence[np.ndarray]) -> Symbol:
     """For each tap, the sum of what it meets."""
+    whole = tuple([2 + axis for axis, places in enumerate(met) if places.shape[1] == 1 and places.all()])
+    if whole:
+        x = builder.language.sum(x, axis=whole, keepdims=True)
     for axis in reversed(range(len(met))):
-        x = _along(builder, x, axis, met[axis])
+        if 2 + axis not in whole:
+            x = _along(builder, x, axis, met[axis])
     return x
 
 

@@ -69,13 +69,12 @@ def add_what_is_written(graph: Graph) -> Graph:
 
 def _multiplied(graph: Graph) -> set[int]:
     """The matrices that are written and become operands of products, whatever is written to them first."""
-    found: set[int] = set()
-    for id, node in reversed(graph.nodes.items()):
-        if (multiplies(node) and not node.op.pointwise) or (
-            id in found and (node.op in (_CLONE, _RESHAPE) or transposes(node))
-        ):
+    nodes, found = graph.nodes, set[int]()
+    for id, node in reversed(list(nodes.items())):
+        written = node.op in (_WHERE, _PUT)
+        if multiplies(node) and not node.op.pointwise:
             found.update(node.inputs)
-        elif id in found and node.op in (_WHERE, _PUT):
+        elif id in found and (written or node.op in (_CLONE, _RESHAPE) or transposes(node)):
             found.update(node.inputs[1:] if node.op is _WHERE else node.inputs[:1])
     return {id for id in found if graph.nodes[id].op in (_WHERE, _PUT)}
 

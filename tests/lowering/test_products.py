@@ -84,3 +84,18 @@ def test_matrices_between_each_other_times_a_vector_each_are_one_loop(matrices: 
     np.testing.assert_allclose(
         np.asarray(program(x, y)), np.einsum(equation, x.numpy(), y.numpy()), rtol=1e-9, atol=1e-9
     )
+
+
+def test_the_operand_whose_dimensions_come_last_is_the_right_one():
+    x, w = torch.randn(2, 3, 4, 5), torch.randn(6, 3)
+    written = {
+        equation: graphc.lower(graphc.trace(lambda x, w, e=equation: torch.einsum(e, x, w), x, w))
+        for equation in ("bchw,oc->bohw", "bchw,oc->bhwo")
+    }
+    swapped, plain = written.values()
+    assert "jnp.einsum('oc,bchw->bohw', w, x)" in swapped.source
+    assert "oc,bchw" not in plain.source
+    for equation, program in written.items():
+        np.testing.assert_allclose(
+            np.asarray(program(x, w)), torch.einsum(equation, x, w).numpy(), rtol=1e-5, atol=1e-6
+        )
