@@ -301,8 +301,11 @@ def _unread(nodes: Mapping[int, Node], read: Sequence[int]) -> tuple[int, ...]:
     if not failing:
         return ()
     live = ancestors(nodes, read)
-    alone = failing - live  # of several results, one is enough
-    failing |= {id for id, node in nodes.items() if node.op is ITEM and node.inputs[0] in alone}
+    one: dict[int, int] = {}  # of several results the smallest is enough
+    for id, node in nodes.items():
+        if node.op is ITEM and (source := node.inputs[0]) in failing and source not in live:
+            one[source] = min(one.get(source, id), id, key=lambda i: nodes[i].size)
+    failing.update(one.values())
     found: list[int] = []
     for id in sorted(failing - live, reverse=True):
         if id not in live and not nodes[id].op.several:

@@ -121,3 +121,25 @@ def test_state_stays_when_it_fails():
 def test_all_modes_of_compare_raise():
     report = compare.check(indexed, torch.ones(2), torch.tensor([9]))
     assert report.verdict is compare.Verdict.IDENTICAL
+
+
+def test_of_several_results_one_is_enough():
+    """The check of a decomposition is that of any of its results: the others are not computed for it."""
+    values = graphc.compile(lambda a: torch.linalg.svdvals(a).sum())
+    nothing = graphc.compile(lambda a: torch.linalg.svdvals(a) is None or a.sum())
+    a = torch.randn(3, 3)
+    a[1, 1] = float("nan")
+    for compiled in (values, nothing):
+        compiled(torch.eye(3))
+        assert len(compiled.graph.outputs) <= 2
+        with pytest.raises(torch.linalg.LinAlgError):
+            compiled(a)
+    assert len(values.graph.outputs) == 1
+
+
+def test_eigenvalues_that_are_only_summed_up_are_refused_as_ever():
+    compiled = graphc.compile(lambda a: torch.linalg.eigvalsh(a).sum())
+    assert float(compiled(torch.eye(3))) == 3
+    assert "eigh" not in {op.name for op in graphc.optimize(compiled.graph).ops}
+    with pytest.raises(torch.linalg.LinAlgError, match="failed to converge"):
+        compiled(torch.full((3, 3), float("nan")))
