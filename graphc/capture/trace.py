@@ -301,10 +301,10 @@ def _unread(nodes: Mapping[int, Node], read: Sequence[int]) -> tuple[int, ...]:
     if not failing:
         return ()
     live = ancestors(nodes, read)
-    one: dict[int, int] = {}  # of several results the smallest is enough
+    one: dict[int, int] = {}  # of several results one is enough: a vector sooner than a matrix
     for id, node in nodes.items():
         if node.op is ITEM and (source := node.inputs[0]) in failing and source not in live:
-            one[source] = min(one.get(source, id), id, key=lambda i: nodes[i].size)
+            one[source] = min(one.get(source, id), id, key=lambda i: len(nodes[i].shape))
     failing.update(one.values())
     found: list[int] = []
     for id in sorted(failing - live, reverse=True):
