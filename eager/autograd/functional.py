@@ -7,6 +7,7 @@ from typing import Any
 
 from eager.autograd import grad
 from eager.core.grad_mode import enable_grad, grad_enabled, set_grad_enabled
+from eager.core.interpreter import current_interpreter
 from eager.core.tensor import Tensor
 from eager.functional.casts import numel
 from eager.functional.creation import zeros_like
@@ -145,7 +146,7 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
                 "Please either set `strict=False` or `vectorize=False`."
             )
-        if vectorize:
+        if vectorize or (current_interpreter().capturing and not strict):  # a program is not to grow with the rows
             rows = _all_rows(outputs, given, create_graph)
         else:
             rows = tuple(_rows(k, t, given, create_graph, strict) for k, t in enumerate(outputs))

@@ -58,6 +58,7 @@ OUTSIDE = {
     "twice reverse": lambda f: func.jacrev(func.jacrev(f)),
     "of a batch": lambda f: lambda x: torch.vmap(func.jacrev(f))(torch.stack([x, 2 * x])),
     "differentiated": lambda f: func.grad(lambda x: (func.jacrev(f)(x) ** 2).sum()),
+    "row by row": lambda f: lambda x: torch.autograd.functional.jacobian(f, x),
     "vectorized": lambda f: lambda x: torch.autograd.functional.jacobian(f, x, vectorize=True),
 }
 ONCE = {"a Function", "a loop"}  # which are asked for each cotangent: their other transforms are tested elsewhere
