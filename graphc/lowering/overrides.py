@@ -17,6 +17,7 @@ from graphc.lowering import (
     complexes,
     control,
     draws,
+    gathering,
     local,
     matrices,
     orders,
@@ -75,7 +76,7 @@ def _choice(better: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return kernel
 
 
-_MODULES = (angles, barriers, bits, collectives, control, draws, local, matrices, orders, remainders,
+_MODULES = (angles, barriers, bits, collectives, control, draws, gathering, local, matrices, orders, remainders,
             scans, scattering, sharding, sorting, sparse, special, strided,
             whole_numbers)  # fmt: skip
 OVERRIDES: dict[str, Callable[..., Any]] = {

@@ -45,6 +45,33 @@ def _put_columns(F, i, columns, count: int):
     return F.index_put(zero, columns, i, spec=(None, 0), accumulate=True)
 
 
+def _handed_on(z, x, s, t, *_) -> bool:
+    """Whether rows of a matrix are picked and added up in other places, as along the edges of a graph."""
+    return number(z) == 0 and len(x.shape) == len(z.shape) == 2 and _row_list(s) and _row_list(t)
+
+
+def _narrows(z, x, s, t, w, *each) -> bool:
+    """Whether what is handed on is narrower after a product with `w`, and the same number times all of a row."""
+    return _handed_on(z, x, s, t) and len(w.shape) == 2 and w.shape[1] < w.shape[0] and all(map(_of_each, each))
+
+
+def _narrows_turned(z, x, s, t, g, *each) -> bool:
+    narrower = _handed_on(z, x, s, t) and len(g.shape) == 2 and g.shape[1] < x.shape[1]
+    return narrower and all(map(_of_each, each))
+
+
+def _widens(z, x, s, t, w, *each) -> bool:
+    return _handed_on(z, x, s, t) and len(w.shape) == 2 and w.shape[1] > w.shape[0] and all(map(_of_each, each))
+
+
+def _of_each(e) -> bool:
+    return len(e.shape) == 2 and e.shape[1] == 1
+
+
+def _added(F, i, rows, like):
+    return _put_rows(F, i, rows, like.shape[0])
+
+
 def _zeros(F, shape, dtype):
     return F.full(shape=shape, value=0, dtype=dtype)
 
@@ -150,6 +177,7 @@ def _is_scaled_sooner(a, b, c, x) -> bool:
 _ONE_HOT = {"i": Ints((6, 1), 40), "c": Counted((40,)), "w": Floats((40, 5)), "t": FLOAT64}
 _ONE_EACH = {"i": Ints((6, 1), 40), "c": Counted((40,)), "x": Floats((6, 40)), "t": FLOAT64, "a": (1,), "k": False}
 _ONE_HOT_TURNED = {"i": Ints((6, 1), 40), "c": Counted((40,)), "g": Floats((6, 5)), "t": FLOAT64}
+_EDGES = {"z": Full((5, 6), 0.0), "s": Ints((8,), 4), "t": Ints((8,), 5)}
 
 RULES = (
     # one of the three is the smallest
@@ -228,6 +256,34 @@ RULES = (
       lambda F, w, c: F.index(w, c.builder.constant(_picks(c, by_columns=True)), spec=(None, 0)),
       when=lambda w, c: len(w.shape) == 2 and _permutes(c, by_columns=True),
       example={"w": Floats((5, 4)), "c": Picks((2, 0, 0), 4, turned=True)}),
+    # rows that are handed on along the edges of a graph, weighed by e: of a product, on its narrow side
+    R("product_of_rows_handed_on", REASSOCIATES,
+      lambda F, z, x, s, t, w: F.index_put(z, F.index(x, s, spec=(0,)), t, spec=(0,), accumulate=True) @ w,
+      lambda F, z, x, s, t, w: _added(F, t, F.index(x @ w, s, spec=(0,)), z),
+      numbers="z", when=_narrows, example={**_EDGES, "x": Floats((4, 6)), "w": Floats((6, 2))}),
+    R("product_of_weighed_rows_handed_on", REASSOCIATES,
+      lambda F, z, x, s, t, w, e: F.index_put(z, F.index(x, s, spec=(0,)) * e, t, spec=(0,), accumulate=True) @ w,
+      lambda F, z, x, s, t, w, e: _added(F, t, F.index(x @ w, s, spec=(0,)) * e, z),
+      numbers="z", when=_narrows, example={**_EDGES, "x": Floats((4, 6)), "w": Floats((6, 2)), "e": Floats((8, 1))}),
+    R("rows_handed_on_turned", REASSOCIATES,
+      lambda F, z, x, s, t, g: F.permute(
+          F.index_put(z, F.index(x, s, spec=(0,)), t, spec=(0,), accumulate=True), dims=(1, 0)) @ g,
+      lambda F, z, x, s, t, g: F.permute(x, dims=(1, 0)) @ _added(F, s, F.index(g, t, spec=(0,)), x),
+      numbers="z", when=_narrows_turned, example={**_EDGES, "x": Floats((4, 6)), "g": Floats((5, 2))}),
+    R("weighed_rows_handed_on_turned", REASSOCIATES,
+      lambda F, z, x, s, t, g, e: F.permute(
+          F.index_put(z, F.index(x, s, spec=(0,)) * e, t, spec=(0,), accumulate=True), dims=(1, 0)) @ g,
+      lambda F, z, x, s, t, g, e: F.permute(x, dims=(1, 0)) @ _added(F, s, F.index(g, t, spec=(0,)) * e, x),
+      numbers="z", when=_narrows_turned,
+      example={**_EDGES, "x": Floats((4, 6)), "g": Floats((5, 2)), "e": Floats((8, 1))}),
+    R("product_handed_on", REASSOCIATES,
+      lambda F, z, x, s, t, w: F.index_put(z, F.index(x @ w, s, spec=(0,)), t, spec=(0,), accumulate=True),
+      lambda F, z, x, s, t, w: _added(F, t, F.index(x, s, spec=(0,)), z) @ w,
+      numbers="z", when=_widens, example={**_EDGES, "x": Floats((4, 2)), "w": Floats((2, 6))}),
+    R("product_handed_on_and_weighed", REASSOCIATES,
+      lambda F, z, x, s, t, w, e: F.index_put(z, F.index(x @ w, s, spec=(0,)) * e, t, spec=(0,), accumulate=True),
+      lambda F, z, x, s, t, w, e: _added(F, t, F.index(x, s, spec=(0,)) * e, z) @ w,
+      numbers="z", when=_widens, example={**_EDGES, "x": Floats((4, 2)), "w": Floats((2, 6)), "e": Floats((8, 1))}),
     R("rows_by_one_hot", REASSOCIATES, lambda F, i, c, w, t: F.cast(i == c, dtype=t) @ w,
       lambda F, i, c, w, t: _selected(F, i, c, w), when=lambda i, c, w, t: t == w.dtype and _selects(i, c, w),
       example=_ONE_HOT),
