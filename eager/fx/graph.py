@@ -19,8 +19,6 @@ from eager.fx.node import Argument, Node, Target, _get_qualified_name, map_arg
 __all__ = ["CodeGen", "Graph", "PythonCode"]
 
 STILL_USED = "Tried to erase Node {} but it still had {} users in the graph: {}!"
-ERASED = "erase_node({}) on an already erased node"
-OTHER_GRAPH = "Node '{}' is not owned by graph"
 BEFORE_DEFINED = (
     "Argument '{}' of Node '{}' was used before it has been defined! Please check that Nodes in the graph are "
     "topologically ordered\n{}"

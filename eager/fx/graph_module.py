@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 from eager import nn
@@ -116,10 +117,7 @@ def _put(value: Any, module: Module, name: str, persistent: bool = True) -> None
 
 def _get_attr(model: Module, target: str) -> Any:
     """What is at the dotted path `target` of a module."""
-    found: Any = model
-    for part in target.split("."):
-        found = getattr(found, part)
-    return found
+    return attrgetter(target)(model)
 
 
 def _has_attr(model: Module, target: str) -> bool:

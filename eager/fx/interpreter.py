@@ -142,9 +142,7 @@ class Interpreter:
 
         def value(used: Node) -> Any:
             if used not in self.env:
-                raise RuntimeError(
-                    f"Node {n} referenced nonexistent value {used}! Run Graph.lint() to diagnose such issues"
-                )
+                raise RuntimeError(NO_VALUE.format(n, used))
             return self.env[used]
 
         return map_arg(args, value)

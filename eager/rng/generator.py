@@ -421,12 +421,6 @@ class DeviceGenerator(Generator):
         return self.normal(shape, FLOAT64, mean, std)
 
 
-_DEVICE_DRAWN_WHILE_RUNNING = (
-    "numbers of this distribution are drawn while a program runs, and the generator of a device cannot do that.\n"
-    "Remedy: draw them outside the compiled function, or on the CPU."
-)
-
-
 def _part(dtype: np.dtype) -> np.dtype:
     return FLOAT64 if dtype == complex_of(FLOAT64) else FLOAT32
 

@@ -11,18 +11,13 @@ from typing import Any
 
 from eager.core.tensor import Tensor
 from eager.linalg.named import vector_norm
+from eager.surface.names import FOREACH, FOREACH_IN_ONE_FORM
 
 NO_TENSOR = "Tensor list must have at least one tensor."
 UNEQUAL = "Tensor lists must have the same number of tensors, got {} and {}"
 UNEQUAL_SCALARS = "Tensor list must have same number of elements as scalar list."
 NOT_A_SCALAR = "scalar tensor expected to be 0 dim but it has {} dimensions and {} elements."
 
-# functions that have a form in place, and those that have not; a method of each tensor with the rest of the arguments
-METHODS = (
-    "abs acos add addcdiv addcmul asin atan ceil clamp_max clamp_min cos cosh div erf erfc exp expm1 floor frac lerp "
-    "lgamma log log10 log1p log2 maximum minimum mul neg pow reciprocal round rsqrt sigmoid sign sin sinh sqrt sub tan "
-    "tanh trunc"
-).split()
 _SCALED = {"addcdiv", "addcmul"}  # their last number is a keyword of the method
 _OF_NUMBERS = {"maximum": "clamp_min", "minimum": "clamp_max"}  # methods that take numbers in the place of tensors
 
@@ -80,8 +75,8 @@ def _made(name: str, each: Callable[..., Any]) -> Callable[..., Any]:
 
 
 FUNCTIONS = {
-    **{name: _method(name) for stem in METHODS for name in (stem, f"{stem}_")},
-    **{name: _method(name) for name in ("clone", "copy_", "max", "mm", "zero_")},
+    **{name: _method(name) for stem in FOREACH for name in (stem, f"{stem}_")},
+    **{name: _method(name) for name in FOREACH_IN_ONE_FORM},
     "norm": _norm,
     "powsum": _powsum,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -176,23 +176,13 @@ class _Recomputed:
         self.values = dict(enumerate(found))
 
 
-class _as_before:
-    """Context: autocast is as it was, the random generator starts from `state`, and is as it was afterwards."""
-
-    def __init__(self, state: Any, autocast: AutocastState):
-        self.state = state
-        self.autocast = autocasting_as(autocast)
-        self.fork = fork_rng(enabled=state is not None)
-
-    def __enter__(self) -> None:
-        self.autocast.__enter__()
-        self.fork.__enter__()
-        if self.state is not None:
-            set_rng_state(self.state)
-
-    def __exit__(self, *error: Any) -> None:
-        self.fork.__exit__(*error)
-        self.autocast.__exit__(*error)
+@contextlib.contextmanager
+def _as_before(state: Any, autocast: AutocastState) -> Iterator[None]:
+    """Autocast is as it was, the random generator starts from `state`, and is as it was afterwards."""
+    with autocasting_as(autocast), fork_rng(enabled=state is not None):
+        if state is not None:
+            set_rng_state(state)
+        yield
 
 
 class CheckpointFunction(Function):

@@ -13,15 +13,12 @@ from typing import NamedTuple
 from graphc.facts.bands import Band
 from graphc.facts.known import Facts
 from graphc.ir import Builder, Graph, Node, Symbol
-from graphc.ops import OPS
+from graphc.ir.matrices import product_letters
 from graphc.ops.dtypes import is_half, is_inexact
-from graphc.ops.linalg import split_equation
 
 LEAST, NARROWEST = 400, 64  # rows that are parted, and what is summed over; columns
 PARTS = 4
 ENOUGH = 0.8  # of the multiplications, at most
-
-_MATMUL, _EINSUM = OPS["matmul"], OPS["einsum"]
 
 
 class _Read(NamedTuple):
@@ -77,20 +74,18 @@ def by_blocks(graph: Graph) -> Graph:
 
 def _product(node: Node, nodes: Mapping[int, Node]) -> tuple[_Read, _Read] | None:
     """The matrices A and B that a node is the product of, if it is a large one."""
-    if node.op not in (_MATMUL, _EINSUM) or node.aval.ndim != 2 or len(node.inputs) != 2:
+    letters = product_letters(node, nodes)
+    if letters is None or len(node.inputs) != 2 or not is_inexact(node.dtype) or is_half(node.dtype):
         return None
-    if not is_inexact(node.dtype) or is_half(node.dtype) or any(nodes[i].aval.ndim != 2 for i in node.inputs):
+    if not all(len(each) == 2 for each in letters):
         return None
-    first, second = node.inputs
-    a, b = _Read(first, False), _Read(second, False)
-    if node.op is _EINSUM:
-        (left, right), out = split_equation(node.params["equation"])
-        if out[0] in right:
-            left, right, first, second = right, left, second, first
-        shared = set(left) & set(right)
-        if len(shared) != 1 or {*left, *right} - shared != set(out) or len(out) != 2 or out[0] not in left:
-            return None
-        a, b = _Read(first, left[0] != out[0]), _Read(second, right[1] != out[1])
+    (left, right, out), (first, second) = letters, node.inputs
+    if out[0] in right:
+        left, right, first, second = right, left, second, first
+    shared = set(left) & set(right)
+    if len(shared) != 1 or {*left, *right} - shared != set(out) or out[0] not in left:
+        return None
+    a, b = _Read(first, left[0] != out[0]), _Read(second, right[1] != out[1])
     (m, k), n = a.shape(nodes), b.shape(nodes)[1]
     fits = all(type(size) is int for size in (m, k, n)) and k >= LEAST and max(m, n) >= LEAST and min(m, n) >= NARROWEST
     return (a, b) if fits else None

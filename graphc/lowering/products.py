@@ -15,15 +15,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from graphc.ir.graph import Node
+from graphc.ir.matrices import product_letters
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_half, is_inexact
-from graphc.ops.linalg import split_equation
 
 # measured on one core: columns of a matrix, at most, for which the transposed product is the faster one; how often they
 # go into the rows of the other, if that is summed over its rows; and the elements that it has, if over its columns
 NARROW, WIDE, LARGE = 64, 4, 2**16
 LONG = 64  # products that are added up for an element, at least, for which a loop is the faster one
-_MATMUL, _ADDMM, _PERMUTE, _EINSUM = OPS["matmul"], OPS["addmm"], OPS["permute"], OPS["einsum"]
+_MATMUL, _PERMUTE, _EINSUM = OPS["matmul"], OPS["permute"], OPS["einsum"]
 
 
 class _Operand(NamedTuple):
@@ -44,12 +44,12 @@ def product(node: Node, nodes: Mapping[int, Node], names: Mapping[int, str], use
         inner, turned = nodes[node.inputs[0]], True
         if inner.op not in (_MATMUL, _EINSUM) or uses[inner.id] > 1:
             return None
-    equation = _equation(inner, nodes)
-    if equation is None:
+    letters = product_letters(inner, nodes)
+    if letters is None or not _is_exact(inner, nodes):
         return None
-    (left, right), out = equation
+    left, right, out = letters
     *bias, first, second = inner.inputs
-    a, b = (_read(nodes[id], letters, nodes, names) for id, letters in ((first, left), (second, right)))
+    a, b = (_read(nodes[id], own, nodes, names) for id, own in ((first, left), (second, right)))
     if inner is node and inner.op is not _EINSUM and (a.name, b.name) == (names[first], names[second]):
         return None  # as JAX's own
     out = out[::-1] if turned else out
@@ -60,22 +60,10 @@ def product(node: Node, nodes: Mapping[int, Node], names: Mapping[int, str], use
     return f"jnp.add({text}, {names[bias[0]]})" if bias and text else text
 
 
-def _equation(node: Node, nodes: Mapping[int, Node]) -> tuple[list[str], str] | None:
-    """The letters of the dimensions of two operands and of their product, of the dtype that they have; else None."""
-    if node.op not in (_MATMUL, _ADDMM, _EINSUM):
-        return None
-    operands = [nodes[i] for i in node.inputs]
-    exact = is_inexact(node.dtype) and not is_half(node.dtype) and all(x.dtype == node.dtype for x in operands)
-    ranks = [x.aval.ndim for x in operands[-2:]]
-    if not exact or len(ranks) != 2:
-        return None
-    if node.op is _EINSUM:
-        terms, out = split_equation(node.params["equation"])
-        return (terms, out) if len(terms) == 2 else None
-    if not set(ranks) <= {1, 2}:
-        return None
-    left, right = "ik"[2 - ranks[0] :], "kj"[: ranks[1]]
-    return [left, right], (left + right).replace("k", "")
+def _is_exact(node: Node, nodes: Mapping[int, Node]) -> bool:
+    """Whether a product is computed in the dtype that its operands have."""
+    alike = all(nodes[i].dtype == node.dtype for i in node.inputs)
+    return alike and is_inexact(node.dtype) and not is_half(node.dtype)
 
 
 def _read(node: Node, letters: str, nodes: Mapping[int, Node], names: Mapping[int, str]) -> _Operand:

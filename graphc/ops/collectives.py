@@ -21,7 +21,6 @@ from graphc.ops.samples import Sample
 from graphc.ops.spec import Op, Rule, Trait, op
 
 NOT_INITIALIZED = "Default process group has not been initialized, please make sure to call init_process_group."
-REDUCTIONS = ("sum", "avg", "product", "min", "max", "band", "bor", "bxor")
 _ALONE = (0,)
 
 

@@ -23,7 +23,7 @@ from graphc.ops.dtypes import is_floating, is_inexact
 from graphc.ops.labels import words
 from graphc.passes.fold import LARGEST
 
-_DIV, _MUL, _WHERE = OPS["div"], OPS["mul"], OPS["where"]
+_DIV, _WHERE = OPS["div"], OPS["where"]
 _SLIDING = Trait.CONTRACTS | Trait.PADS
 
 Nodes = Mapping[int, Node]

@@ -11,7 +11,7 @@ is replaced where t is known, and even, or if the user says that the widest sear
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple, final
 
@@ -19,10 +19,9 @@ import numpy as np
 
 from graphc.facts.held import Held
 from graphc.ir import Builder, Graph, Node, Symbol
-from graphc.ir.matrices import transposes
+from graphc.ir.matrices import product_letters, transposes
 from graphc.ops import OPS
 from graphc.ops.dtypes import complex_of, is_half
-from graphc.ops.linalg import split_equation
 from graphc.passes.cse import eliminate_common_subexpressions
 from graphc.passes.places import regular_places
 from graphc.passes.products import row_product
@@ -85,12 +84,10 @@ class _Transforms:
     def instead(self, node: Node) -> Symbol | None:
         if node.op is _PUT:
             return self._added(node)
-        if node.op is not _MATMUL and node.op is not _EINSUM:
+        letters = product_letters(node, self._nodes)
+        if letters is None or len(node.inputs) > 2 or is_half(node.dtype) or node.dtype.kind not in "fc":
             return None
-        read = _read(node, self._nodes)
-        if read is None or is_half(node.dtype) or node.dtype.kind not in "fc":
-            return None
-        terms, out = read
+        *terms, out = letters
         for k in (0, 1):
             own, other = terms[k], terms[1 - k]
             matrix, x = self._nodes[node.inputs[k]], self._nodes[node.inputs[1 - k]]
@@ -272,20 +269,6 @@ class _Transforms:
         if wave.columns or wave.phase:
             z = times(z, rows, wave.columns, wave.rows * wave.columns * 2 * np.pi * p / q + wave.phase)
         return {"real": lambda: F.real(z), "imag": lambda: F.neg(F.imag(z)), "": lambda: F.conj(z)}[wave.part]()
-
-
-def _read(node: Node, nodes: Mapping[int, Node]) -> tuple[list[str], str] | None:
-    """The letters of the dims of two operands, and of their product."""
-    ranks = [nodes[i].aval.ndim for i in node.inputs]
-    if len(ranks) != 2:
-        return None
-    if node.op is _EINSUM:
-        terms, out = split_equation(node.params["equation"])
-        return list(terms), out
-    if not set(ranks) <= {1, 2}:
-        return None
-    left, right = "ik"[2 - ranks[0] :], "kj"[: ranks[1]]
-    return [left, right], (left + right).replace("k", "")
 
 
 def _is_even(value: np.ndarray) -> bool:

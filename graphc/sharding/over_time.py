@@ -25,7 +25,7 @@ from graphc.sharding.propagation import propagate
 from graphc.sharding.sharding import Sharding
 
 _AXIS = "microbatch"
-_MUL, _PERMUTE, _RESHAPE = OPS["mul"], OPS["permute"], OPS["reshape"]
+_MUL, _RESHAPE = OPS["mul"], OPS["reshape"]
 
 
 class _Kind(enum.Enum):

@@ -17,6 +17,8 @@ from tests.samples import digest, recorder
 from tests.samples.operands import make
 from tests.samples.recorder import Sample
 
+pytestmark = pytest.mark.on_numpy
+
 VARIANTS: dict[str, Callable[[Any], Any]] = {
     "as recorded": lambda x: x,
     "none": torch.zeros_like,

@@ -11,6 +11,8 @@ import eager as torch
 import graphc
 from eager import nn
 
+pytestmark = pytest.mark.on_numpy
+
 # from an argument of shape (2, 2): (a tensor over the same memory, the leaf)
 LEAVES: dict[str, Callable[[Any], tuple[Any, Any]]] = {
     "new": lambda a: (torch.ones(2, 2), torch.ones(2, 2, requires_grad=True)),

@@ -11,6 +11,8 @@ from eager.nn import functional as F
 from graphc.capture.storage.sharing import written_by
 from graphc.execution import prechecks
 
+pytestmark = pytest.mark.on_numpy
+
 TABLE = torch.arange(12.0).reshape(4, 3)
 MAPPED = torch.tensor([3, 1, 0, 7])
 

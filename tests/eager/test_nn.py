@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -224,6 +225,30 @@ def test_errors_are_pytorchs(call: Make):
     with pytest.raises(type(expected.value)) as found:
         call(nn)
     assert str(found.value) == str(expected.value)
+
+
+PLACES = [slice(0, 1), slice(None, None, 2), slice(5, 1, -1), 0, -1, 2, 5, -5, "a", 1.0]
+
+
+def replace(container: Any, place: Any) -> None:
+    if not isinstance(place, slice):
+        container[place] = type(container)()
+
+
+@asked_of_torch("kind", ["ModuleList", "Sequential"])
+@pytest.mark.parametrize("size", [0, 3])
+def test_places_in_containers_are_pytorchs(kind: str, size: int):
+    def told(n: Any, do: Callable[[Any, Any], Any], place: Any) -> tuple[str, str]:
+        container = getattr(n, kind)()
+        container.extend(n.Linear(k + 1, k + 1) for k in range(size))
+        try:
+            return str(do(container, place)), str(container)
+        except (IndexError, TypeError) as error:
+            return repr(error), str(container)
+
+    for do in (operator.getitem, operator.delitem, replace):
+        for place in PLACES:
+            assert told(nn, do, place) == told(torch_or_skip().nn, do, place), (do, place)
 
 
 class Net(nn.Module):

@@ -6,6 +6,9 @@ fixed weights. Two digests agree if the inner products do within the rounding of
 
 from __future__ import annotations
 
+import ast
+import builtins
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,13 +129,18 @@ def kind_of(error: Exception) -> str:
     return type(error).__name__.lstrip("_")
 
 
+@functools.cache
 def expression(call: str) -> Any:
-    """`call` as a function of the module `t` and the operands by name."""
+    """`call` as a function of the module `t` and the operands by name.
 
-    def function(torch: Any, **tensors: Any) -> Any:
-        return eval(call, {"t": torch, "F": torch.nn.functional, "inf": float("inf"), "nan": float("nan"), **tensors})
-
-    return function
+    It has code of its own: of a function that evaluates a text, a trace looks at all that this module reaches.
+    """
+    scope: dict[str, Any] = {"inf": float("inf"), "nan": float("nan")}
+    names = {node.id for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Name)}
+    operands = [f"{name}=None" for name in sorted(names - {"t", "F", *scope, *vars(builtins)})]
+    head = f"def function(t, {', '.join(['*', *operands, ''] if operands else [])}**others):"
+    exec(f"{head}\n    F = t.nn.functional\n    return {call}", scope)
+    return scope["function"]
 
 
 def agree(recorded: str, got: str | Digest) -> bool:

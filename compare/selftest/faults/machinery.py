@@ -160,7 +160,7 @@ def _padded(x: Any, y: Any) -> Any:
     return torch.where(torch.arange(60) < 8, pad(x, (3, 53)), pad(y, (10, 46))) * 2
 
 
-_x, _square = numbers(4), numbers(3, 3)
+_x = numbers(4)
 _signs = np.array([1.0, -2.0, 0.5, -3.0], FLOAT32)
 _rows, _w = numbers(30, 3, low=-0.5, high=0.5), numbers(3, 3, low=-0.5, high=0.5, seed=6)
 

@@ -49,7 +49,7 @@ def _is_number(pattern: Any, name: str) -> bool:
 
 
 _x, _y = numbers(3), numbers(3, seed=6)
-_square, _other = numbers(3, 3), numbers(3, 3, seed=6)
+_square = numbers(3, 3)
 _cube = numbers(2, 2, 2)
 _signed = np.array([1.0, -2.0, 0.5], np.float32)
 _large = np.array([200.0, -200.0, 1.0], np.float32)

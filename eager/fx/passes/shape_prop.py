@@ -13,7 +13,7 @@ from eager.fx.node import Node, map_aggregate
 
 __all__ = ["ShapeProp", "TensorMetadata"]
 
-NO_FAKES = "ShapeProp(fake_mode=...): there are no fake tensors here. Remedy: tensors on the device `meta`"
+NO_FAKES = "ShapeProp(fake_mode=...): there are no fake tensors here; tensors may be on `meta`"
 WHILE = "ShapeProp error for: node={} with meta={}"
 
 
@@ -50,9 +50,7 @@ class ShapeProp(Interpreter):
     def __init__(self, gm: Any, fake_mode: Any = None):
         super().__init__(gm)
         if fake_mode is not None:
-            raise NotImplementedError(
-                "ShapeProp(fake_mode=...): there are no fake tensors here; tensors may be on `meta`"
-            )
+            raise NotImplementedError(NO_FAKES)
 
     def run_node(self, n: Node) -> Any:
         """The value of the node, noted."""

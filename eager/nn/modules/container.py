@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import operator
-from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Self, overload
 
 from eager.nn.module import Module, indented, typename
@@ -21,27 +20,38 @@ def _shown(value: Any) -> str:
 class _Numbered(Module):
     """Submodules in order."""
 
+    def _part(self, members: list[tuple[str, Module]]) -> Any:
+        """A container of some of these, named as here."""
+        make: Any = type(self)
+        return make([module for _, module in members])
+
+    def _name_at(self, index: Any) -> str:
+        index = operator.index(index)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of range")
+        return next(islice(self._modules, index % len(self), None))
+
     @overload
-    @abstractmethod
     def __getitem__(self, index: int) -> Module: ...
 
     @overload
-    @abstractmethod
     def __getitem__(self, index: slice) -> Self: ...
 
-    @abstractmethod
     def __getitem__(self, index: int | slice) -> Any:
         """The module at a position, or a container of those in a slice. Raises IndexError."""
+        if isinstance(index, slice):
+            return self._part(list(self._modules.items())[index])
+        return self._modules[self._name_at(index)]
 
-    @abstractmethod
+    def __setitem__(self, index: int, module: Module) -> None:
+        """Put another module at a position. Raises IndexError."""
+        setattr(self, self._name_at(index), module)
+
     def __delitem__(self, index: int | slice) -> None:
         """Remove the module at a position, or those in a slice; the rest is renumbered. Raises IndexError."""
-
-    def _name_at(self, index: Any, what: str) -> str:
-        index = operator.index(index)
-        if not -len(self) <= index < len(self):
-            raise IndexError(what.format(index))
-        return str(index % len(self))
+        for name in list(self._modules)[index] if isinstance(index, slice) else [self._name_at(index)]:
+            delattr(self, name)
+        self._renumber(self._modules.values())
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -91,28 +101,8 @@ class Sequential(_Numbered):
             input = module(input)
         return input
 
-    def _key(self, index: Any) -> str:
-        return list(self._modules)[int(self._name_at(index, "index {} is out of range"))]
-
-    @overload
-    def __getitem__(self, index: int) -> Module: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Self: ...
-
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[self._key(index)]
-
-    def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, self._key(index), module)
-
-    def __delitem__(self, index: int | slice) -> None:
-        names = list(self._modules)[index] if isinstance(index, slice) else [self._key(index)]
-        for name in names:
-            delattr(self, name)
-        self._renumber(self._modules.values())
+    def _part(self, members: list[tuple[str, Module]]) -> Any:
+        return type(self)(OrderedDict(members))
 
     def insert(self, index: int, module: Module) -> Sequential:
         """Put `module` before position `index`. Returns the container."""
@@ -162,26 +152,6 @@ class ModuleList(_Numbered):
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         return super().extend(modules)
-
-    @overload
-    def __getitem__(self, index: int) -> Module: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Self: ...
-
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return type(self)(list(self)[index])
-        return self._modules[self._name_at(index, "index {} is out of range")]
-
-    def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, self._name_at(index, "index {} is out of range"), module)
-
-    def __delitem__(self, index: int | slice) -> None:
-        modules = list(self)
-        self._name_at(0 if isinstance(index, slice) and modules else index, "index {} is out of range")
-        del modules[index]
-        self._renumber(modules)
 
     def insert(self, index: int, module: Module) -> None:
         """Put `module` before position `index`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from eager.rng.generator import Generator
@@ -55,20 +57,17 @@ def start_of(loader: Any) -> Start:
     return Start(_RANDOM.state_dict(), [g.get_state() for g in generators(loader)])
 
 
-class begin_at:
-    """Context: the generators are as they were at the start of a pass; at the end, those of the process as before."""
-
-    def __init__(self, loader: Any, start: Start):
-        self._loader, self._start = loader, start
-
-    def __enter__(self) -> None:
-        self._before = _RANDOM.state_dict()
-        _RANDOM.load_state_dict(self._start.random)
-        for generator, state in zip(generators(self._loader), self._start.given, strict=True):
+@contextmanager
+def begin_at(loader: Any, start: Start) -> Iterator[None]:
+    """The generators are as they were at the start of a pass; at the end, those of the process as before."""
+    before = _RANDOM.state_dict()
+    _RANDOM.load_state_dict(start.random)
+    try:
+        for generator, state in zip(generators(loader), start.given, strict=True):
             generator.set_state(state)
-
-    def __exit__(self, *error: object) -> None:
-        _RANDOM.load_state_dict(self._before)
+        yield
+    finally:
+        _RANDOM.load_state_dict(before)
 
 
 def _stateful(part: Any) -> bool:
