@@ -50,6 +50,11 @@ def _handed_on(z, x, s, t, *_) -> bool:
     return number(z) == 0 and len(x.shape) == len(z.shape) == 2 and _row_list(s) and _row_list(t)
 
 
+def _repeats(x, s, w) -> bool:
+    """Whether more rows of a matrix are picked than it has."""
+    return len(x.shape) == len(w.shape) == 2 and _row_list(s) and s.shape[0] > x.shape[0]
+
+
 def _narrows(z, x, s, t, w, *each) -> bool:
     """Whether what is handed on is narrower after a product with `w`, and the same number times all of a row."""
     return _handed_on(z, x, s, t) and len(w.shape) == 2 and w.shape[1] < w.shape[0] and all(map(_of_each, each))
@@ -265,6 +270,17 @@ RULES = (
       lambda F, z, x, s, t, w, e: F.index_put(z, F.index(x, s, spec=(0,)) * e, t, spec=(0,), accumulate=True) @ w,
       lambda F, z, x, s, t, w, e: _added(F, t, F.index(x @ w, s, spec=(0,)) * e, z),
       numbers="z", when=_narrows, example={**_EDGES, "x": Floats((4, 6)), "w": Floats((6, 2)), "e": Floats((8, 1))}),
+    R("picked_rows_times", REASSOCIATES, lambda F, x, s, w: F.index(x, s, spec=(0,)) @ w,
+      lambda F, x, s, w: F.index(x @ w, s, spec=(0,)), when=_repeats,
+      example={"x": Floats((4, 6)), "s": Ints((40,), 4), "w": Floats((6, 6))}),
+    R("picked_rows_turned_times", REASSOCIATES, lambda F, x, s, g: F.permute(F.index(x, s, spec=(0,)), dims=(1, 0)) @ g,
+      lambda F, x, s, g: F.permute(x, dims=(1, 0)) @ _added(F, s, g, x), when=_repeats,
+      example={"x": Floats((4, 6)), "s": Ints((40,), 4), "g": Floats((40, 6))}),
+    R("product_added_up", REASSOCIATES, lambda F, z, v, w, t: F.index_put(z, v @ w, t, spec=(0,), accumulate=True),
+      lambda F, z, v, w, t: _added(F, t, v, z) @ w, numbers="z",
+      when=lambda z, v, w, t: number(z) == 0 and len(v.shape) == len(w.shape) == 2 and _row_list(t)
+      and v.shape[0] > z.shape[0],
+      example={"z": Full((5, 6), 0.0), "v": Floats((40, 6)), "w": Floats((6, 6)), "t": Ints((40,), 5)}),
     R("rows_handed_on_turned", REASSOCIATES,
       lambda F, z, x, s, t, g: F.permute(
           F.index_put(z, F.index(x, s, spec=(0,)), t, spec=(0,), accumulate=True), dims=(1, 0)) @ g,
