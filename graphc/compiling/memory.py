@@ -12,6 +12,7 @@ from graphc.footprint.report import Memory, ProgramMemory, described
 from graphc.ir import Graph
 from graphc.lowering import lower
 from graphc.lowering.stages import default_device
+from graphc.sharding.one_device import on_one_device
 
 
 def memory(fn: Callable[..., Any] | Graph, *args: Any, exact: bool = True, **kwargs: Any) -> Memory:
@@ -44,6 +45,7 @@ def memory(fn: Callable[..., Any] | Graph, *args: Any, exact: bool = True, **kwa
 
 
 def _program(program: Any, exact: bool) -> ProgramMemory:
-    found = liveness(program.lowered, program.aliases, program.offloaded.inputs)
+    graph = on_one_device(program.lowered, program.layout)
+    found = liveness(graph, program.aliases, program.offloaded.inputs)
     # what lies on the host XLA counts with the rest
-    return described(program.lowered, found, program.plan() if exact and not found.host else None)
+    return described(graph, found, program.plan() if exact and not found.host else None)

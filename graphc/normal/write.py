@@ -196,8 +196,7 @@ class Inside:
         self._nodes, self._users = nodes, users
 
     def __contains__(self, id: int) -> bool:
-        node = self._nodes[id]
-        return (node.op.pointwise or copies(node)) and self._read_in_loops(id)
+        return self._nodes[id].op.pointwise and self._read_in_loops(id)
 
     def _read_in_loops(self, id: int) -> bool:
         users = self._users.get(id)
