@@ -16,7 +16,8 @@ from graphc.sharding.one_device import on_one_device
 
 
 def memory(fn: Callable[..., Any] | Graph, *args: Any, exact: bool = True, **kwargs: Any) -> Memory:
-    """The memory that the compiled program of `fn(*args, **kwargs)`, or of a graph, takes at its peak.
+    """The memory that the compiled program of `fn(*args, **kwargs)`, or of a graph, takes at its peak; on a mesh, that
+    of each device.
 
     Nothing is run. The figures are those of XLA's plan, which it makes before it generates code; kernels of its
     libraries take memory of their own, which it does not count. A function whose results can be differentiated has two

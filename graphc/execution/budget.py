@@ -156,7 +156,8 @@ def fit_split(
             given = len(split.backward.inputs) - (len(joint.graph.inputs) - joint.forward_inputs)
             yield candidate(split._replace(backward=lazily(split.backward, given)), usual)
 
-    return fitted(joint.graph.name, memory, candidate(usual, None), others, joint.graph)
+    largest_part = max(parts(usual), key=lambda part: liveness(part).peak)
+    return fitted(joint.graph.name, memory, candidate(usual, None), others, largest_part)
 
 
 def _work(split: Split) -> float:

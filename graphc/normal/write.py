@@ -190,7 +190,7 @@ def costs_of(some: Mapping[int, Node], nodes: Mapping[int, Node], users: Mapping
 
 @final
 class Inside:
-    """The nodes that are computed in the loops that read them, and never written; `users` are of all that is asked for."""
+    """The nodes that are computed in the loops that read them, and never written. users: of those that are asked for"""
 
     def __init__(self, nodes: Mapping[int, Node], users: Mapping[int, list[int]]):
         self._nodes, self._users = nodes, users

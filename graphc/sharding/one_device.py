@@ -49,7 +49,9 @@ class _Writer:
             return
         c = correspondence(node, self._nodes)
         wanted = [tuple([chosen.get(w, ()) for w in labels]) for labels in c.operands]
-        inputs = tuple([self._in(i, dims) for i, dims in zip(node.inputs, wanted, strict=False)]) + inputs[len(wanted) :]
+        inputs = (
+            tuple([self._in(i, dims) for i, dims in zip(node.inputs, wanted, strict=False)]) + inputs[len(wanted) :]
+        )
         made = [tuple([chosen.get(w, ()) for w in labels]) for labels in c.results]
         counts = {w: found.mesh.count(axes) for w, axes in chosen.items()}
         params = node.params if node.op.several else local_params(node, c, counts)
@@ -68,7 +70,7 @@ class _Writer:
         """An operand, laid as it is needed."""
         node, now = self._nodes[id], self._now.get(id, id)
         held = self._found.shardings.get(id)
-        if held is None or not node.inputs and node.op is not INPUT or tuple(held.dims) == dims:
+        if held is None or (not node.inputs and node.op is not INPUT) or tuple(held.dims) == dims:
             return now
         if (id, dims) not in self._laid:
             self._laid[id, dims] = self._builder.append(_GATHER, (now,), _ALL, (self._part(node.aval, dims),))
