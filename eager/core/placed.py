@@ -87,7 +87,7 @@ class Placed(StandIn):
 
         RuntimeError if elements share a place, unless all are given the same value, as `repeated` says.
         """
-        if may_repeat(self.steps) and not repeated and self.repeats:
+        if self.steps and not repeated and may_repeat(self.steps) and self.repeats:
             raise RuntimeError(REPEATED)
         memory = self.memory
         written = runtime().write(memory.array, self.steps, value) if self.steps else value
@@ -249,7 +249,11 @@ def _split(array: Any, where: device, dims: Dims) -> tuple[Any, Dims | None]:
 
 def like(data: Any, model: Placed) -> Placed:
     """`data`, an ndarray or Placed of the shape of `model`, in new memory that lies where and as that does."""
-    return put(data, model.device) if model.device.mesh is None else spread(data, model.device, model.dims)
+    if model.device.mesh is None:
+        return put(data, model.device)
+    if data.__class__ is Placed and (model.steps or model.memory.dims is None):  # it lies as it was said to
+        return Placed(runtime().alike(data.array, model.array), model.device, stride=dense(data.shape, data.stride))
+    return spread(data, model.device, model.dims)
 
 
 def given_memory(made: Any, meta: Any) -> Any:
@@ -263,7 +267,7 @@ def given_memory(made: Any, meta: Any) -> Any:
 
 def dense(shape: tuple[int, ...], strides: Strides) -> Strides:
     """The strides of a copy, which keeps the order of the dims."""
-    return strides_of_pointwise([shape], [strides], shape)
+    return None if strides is None else strides_of_pointwise([shape], [strides], shape)
 
 
 def backing(where: device) -> Any:

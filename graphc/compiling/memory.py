@@ -12,10 +12,12 @@ from graphc.footprint.report import Memory, ProgramMemory, described
 from graphc.ir import Graph
 from graphc.lowering import lower
 from graphc.lowering.stages import default_device
+from graphc.sharding.one_device import on_one_device
 
 
 def memory(fn: Callable[..., Any] | Graph, *args: Any, exact: bool = True, **kwargs: Any) -> Memory:
-    """The memory that the compiled program of `fn(*args, **kwargs)`, or of a graph, takes at its peak.
+    """The memory that the compiled program of `fn(*args, **kwargs)`, or of a graph, takes at its peak; on a mesh, that
+    of each device.
 
     Nothing is run. The figures are those of XLA's plan, which it makes before it generates code; kernels of its
     libraries take memory of their own, which it does not count. A function whose results can be differentiated has two
@@ -44,6 +46,7 @@ def memory(fn: Callable[..., Any] | Graph, *args: Any, exact: bool = True, **kwa
 
 
 def _program(program: Any, exact: bool) -> ProgramMemory:
-    found = liveness(program.lowered, program.aliases, program.offloaded.inputs)
+    graph = on_one_device(program.lowered, program.layout)
+    found = liveness(graph, program.aliases, program.offloaded.inputs)
     # what lies on the host XLA counts with the rest
-    return described(program.lowered, found, program.plan() if exact and not found.host else None)
+    return described(graph, found, program.plan() if exact and not found.host else None)

@@ -34,7 +34,6 @@ class Keywords(TypedDict, total=False):
     state_shardings: Any
 
 
-ONE_DEVICE = "memory= is a budget for programs of one device, not for those on a mesh"
 NO_OFFLOAD = "offload= is for programs of XLA on one device, not for {}"
 
 
@@ -72,8 +71,6 @@ class Options(NamedTuple):
             raise ValueError(f"memory= is a budget for programs of XLA, and backend {backend!r} is not")
         if backend == "numpy" and device not in (None, "cpu"):
             raise ValueError(f"backend 'numpy' computes on the CPU, not on device {device!r}")
-        if budget is not None and shardings is not None:
-            raise ValueError(ONE_DEVICE)
         if offload not in (None, OPTIMIZER):
             raise ValueError(f"offload must be {OPTIMIZER!r} or None, got {offload!r}")
         if offload is not None and (backend != "jax" or shardings is not None):
@@ -84,7 +81,5 @@ class Options(NamedTuple):
 
     def check_mesh(self) -> None:
         """Raise ValueError if the options are for programs of one device: this one's tensors are on a mesh."""
-        if self.memory is not None:
-            raise ValueError(ONE_DEVICE)
         if self.offload is not None:
             raise ValueError(NO_OFFLOAD.format("a mesh"))

@@ -18,6 +18,8 @@ from graphc.footprint.report import largest
 from graphc.footprint.sizes import shown
 from graphc.ir import Graph, Node
 from graphc.rewrite.cost import work
+from graphc.sharding.layout import Layout
+from graphc.sharding.one_device import on_one_device
 
 WORTH = (USUAL.byte, 16 * USUAL.byte, 1000 * USUAL.byte)  # what a byte is worth
 LENGTHS = 13  # of chains, each twice as long as the one before
@@ -111,9 +113,12 @@ def _peak(programs: Sequence[Any], candidate: Candidate, likely: bool) -> int:
     return max(p.peak for p in plans) if all(p is not None for p in plans) else candidate.predicted
 
 
-def fit_step(graph: Graph, donated: Mapping[int, int], memory: int | float, lower: Callable[[Graph], Any]) -> Fitted:
+def fit_step(
+    graph: Graph, donated: Mapping[int, int], memory: int | float, lower: Callable[[Graph], Any], layout: Layout | None
+) -> Fitted:
     """A whole step within `memory`. donated: as for `liveness`; lower: makes its program. `made_of` is its graph."""
-    alive = liveness(graph, donated)
+    part = on_one_device(graph, layout)
+    alive = liveness(part, donated)
     base = Candidate(alive.peak, 0.0, 0, lambda: ((lower(graph),), graph))
 
     def others() -> Iterable[Candidate]:
@@ -124,17 +129,21 @@ def fit_step(graph: Graph, donated: Mapping[int, int], memory: int | float, lowe
                 continue
             seen.add(made.values)
             new = made.graph
-            predicted = liveness(new, donated).peak
+            predicted = liveness(on_one_device(new, layout), donated).peak
             yield Candidate(predicted, made.work, len(made.values), lambda new=new: ((lower(new),), new))
 
-    return fitted(graph.name, memory, base, others, graph)
+    return fitted(graph.name, memory, base, others, part)
 
 
-def fit_split(joint: Joint, memory: int | float, lower: Callable[[Split], tuple[Any, Any]]) -> Fitted:
-    """A forward and a backward program, each within `memory`. lower: makes the two. `made_of` is the Split."""
+def fit_split(
+    joint: Joint, memory: int | float, lower: Callable[[Split], tuple[Any, Any]],
+    parts: Callable[[Split], tuple[Graph, Graph]],
+) -> Fitted:  # fmt: skip
+    """A forward and a backward program, each within `memory`. lower: makes the two; parts: what one device runs of
+    each. `made_of` is the Split."""
 
     def candidate(split: Split, base: Split | None) -> Candidate:
-        peak = max(liveness(split.forward).peak, liveness(split.backward).peak)
+        peak = max(liveness(part).peak for part in parts(split))
         extra = 0.0 if base is None else max(0.0, _work(split) - _work(base))
         values = 0 if base is None else max(0, len(split.backward) - len(base.backward))
         return Candidate(peak, extra, values, lambda: (lower(split), split))
@@ -147,7 +156,8 @@ def fit_split(joint: Joint, memory: int | float, lower: Callable[[Split], tuple[
             given = len(split.backward.inputs) - (len(joint.graph.inputs) - joint.forward_inputs)
             yield candidate(split._replace(backward=lazily(split.backward, given)), usual)
 
-    return fitted(joint.graph.name, memory, candidate(usual, None), others, joint.graph)
+    largest_part = max(parts(usual), key=lambda part: liveness(part).peak)
+    return fitted(joint.graph.name, memory, candidate(usual, None), others, largest_part)
 
 
 def _work(split: Split) -> float:

@@ -94,12 +94,15 @@ class Copies:
         nodes, later = self._graph.nodes, set(late)
         found: dict[int, int] = {}
         known: int | None = None  # the latest
+        first: set[int] = set()  # what is read before any late value is known: no copy could wait for one
         for id in late:
             node = nodes[id]
-            if known is not None:
+            reached = self._reached(node.inputs, found)
+            if known is None:
+                first.update(reached)
+            else:
                 own = [i for i in node.inputs if i in later and not nodes[i].op.several]
-                for i in self._reached(node.inputs, found):
-                    found[i] = own[-1] if own else known
+                found |= dict.fromkeys([i for i in reached if i not in first], own[-1] if own else known)
             if not node.op.several and node.aval.size:
                 known = id
         return found

@@ -39,6 +39,7 @@ from graphc.lowering import Offload
 from graphc.passes import layers_of_packs, optimize
 from graphc.sharding.followers import Followers
 from graphc.sharding.layout import Layout
+from graphc.sharding.one_device import on_one_device
 
 SOME = (
     "gradients of some results of a compiled function, of which some are on a mesh of processes and others are each "
@@ -136,7 +137,7 @@ class Runner:
         whole = program._replace(graph=graph, result=result, effects=Effects())
         found = differentiated(whole, ends, settings)
         if memory is not None and isinstance(found, Joint):
-            fit = fit_split(found, memory, self._lower_both)
+            fit = fit_split(found, memory, self._lower_both, self._on_one_device)
             split, (self.forward, self.backward), self.memory_note = fit.made_of, fit.programs, fit.note
         else:
             split = found.split() if isinstance(found, Joint) else found
@@ -164,14 +165,15 @@ class Runner:
             if isinstance(over, (Captured, Spare)) and over in positions:
                 donated[positions[over]] = k
         checked = self._prechecks(graph)
+        layout = self._layout(graph)
         lowered = functools.partial(
             self._lower, donate=tuple(donated), restore={output: position for position, output in donated.items()},
-            settled=checked.settled, layout=self._layout(graph), **self._offloaded(donated),
+            settled=checked.settled, layout=layout, **self._offloaded(donated),
         )  # fmt: skip
         if self._target.memory is None:
             self.forward = lowered(graph)
         else:
-            fit = fit_step(graph, donated, self._target.memory, lowered)
+            fit = fit_step(graph, donated, self._target.memory, lowered, layout)
             (self.forward,), self.memory_note = fit.programs, fit.note
         return checked
 
@@ -210,9 +212,13 @@ class Runner:
         return [made[k] for k in live], [on_mesh.device(axes, self.where) for axes in on_mesh.own]
 
     def _lower_backward(self, part: Split) -> Any:
+        return self._lower(part.backward, self._layout_backward(part))
+
+    def _layout_backward(self, part: Split) -> Layout | None:
+        """Where what the backward part takes and returns lies, if that is on a mesh."""
         on_mesh = self._target.on_mesh
         if on_mesh is None:
-            return self._lower(part.backward)
+            return None
         kept = [ref.id for ref in part.forward.result[-1]]
         kept = kept if part.residuals is None else [kept[k] for k in part.residuals]
         own: list[Any] = []
@@ -223,13 +229,17 @@ class Runner:
                 *(on_mesh.own[k] for k in part.saved),
                 *self._own_cotangents(part, len(kept)),
             ]
-        layout = on_mesh.backward(part.backward, len(kept), part.saved, part.wrt, own)
-        return self._lower(part.backward, layout)
+        return on_mesh.backward(part.backward, len(kept), part.saved, part.wrt, own)
+
+    def _on_one_device(self, parts: Split) -> tuple[Graph, Graph]:
+        backward = on_one_device(parts.backward, self._layout_backward(parts))
+        return on_one_device(parts.forward, self._layout(parts.forward)), backward
 
     def _own_cotangents(self, part: Split, residuals: int) -> list[Any]:
         """What each process has of its own, of the last inputs of the backward part."""
-        assert self.forward.layout is not None
-        made = [self.forward.layout.made[k] for k in self._live]
+        layout = self._layout(part.forward)
+        assert layout is not None
+        made = [layout.made[k] for k in self._live]
         count = len(part.backward.inputs) - residuals - len(part.saved)
         if count != len(made) and len({*made}) > 1:
             raise NotImplementedError(SOME)

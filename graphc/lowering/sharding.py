@@ -19,6 +19,7 @@ from graphc.lowering.stages import setting
 from graphc.ops.aval import Aval
 from graphc.sharding.layout import Layout
 from graphc.sharding.mesh import Mesh
+from graphc.sharding.propagation import propagated
 from graphc.sharding.regions import with_regions
 from graphc.sharding.sharding import Sharding
 
@@ -85,6 +86,7 @@ class MeshDevices(ProgramDevices):
         self._outputs = layout.outputs
         self._made: list[tuple[str, ...]] = []
         self._seen: list[Any] = []
+        self._graph: Graph | None = None
 
     @property
     def first(self) -> Any:
@@ -129,7 +131,8 @@ class MeshDevices(ProgramDevices):
 
     def arranged(self, graph: Graph) -> Graph:
         """See `ProgramDevices`: with what each process computes for itself put together."""
-        return with_regions(graph, self._lies.mesh, dict(zip(graph.inputs, self._lies.own, strict=False)))
+        self._graph = with_regions(graph, self._lies.mesh, dict(zip(graph.inputs, self._lies.own, strict=False)))
+        return self._graph
 
     def put(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """See `ProgramDevices`: those that lie there already are not touched."""
@@ -144,11 +147,18 @@ class MeshDevices(ProgramDevices):
             self._seen = [getattr(a, "sharding", None) for a in placed]
         return placed
 
+    def _expected(self) -> list[NamedSharding | None]:
+        """How the inputs will lie: where XLA may choose, as what is computed of them."""
+        if None not in self.inputs or self._graph is None:
+            return self.inputs
+        found = propagated(self._graph, self._lies).shardings
+        return [self._named(found[i]) for i in self._graph.inputs]
+
     def structs(self, avals: Sequence[Aval]) -> list[Any]:
         """See `ProgramDevices`."""
         whole = NamedSharding(self.mesh, PartitionSpec())
-        seen = self._seen or [None] * len(self.inputs)
-        given = [s or (k if isinstance(k, NamedSharding) else whole) for s, k in zip(self.inputs, seen, strict=True)]
+        seen = zip(self.inputs, self._seen or self._expected(), strict=True)
+        given = [s or (k if isinstance(k, NamedSharding) else whole) for s, k in seen]
         anywhere = [None] * (len(avals) - len(given))
         return [
             jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in zip(avals, [*given, *anywhere], strict=True)

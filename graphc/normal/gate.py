@@ -28,6 +28,11 @@ def multiplies(node: Node) -> bool:
     return _multiplies(node.op)
 
 
+def copies(node: Node) -> bool:
+    """Whether a node's elements are elements of its operands, at other places."""
+    return node.op.moves and Trait.LINEAR in node.op.traits
+
+
 FEW_COLUMNS = 32  # of a thin product
 MOST_PARTS = 16  # of an array, that are looked for in others
 

@@ -10,8 +10,8 @@ from graphc.ir import Builder, Graph, Node
 from graphc.normal.bounds import BOUNDS, PER_NODE, Bounds, Exhausted
 from graphc.normal.find import Region
 from graphc.normal.plan import Memory
-from graphc.normal.write import Writer, costs_of
-from graphc.rewrite.cost import node_cost
+from graphc.normal.write import Inside, Writer, costs_of
+from graphc.rewrite.cost import WRITE, node_cost
 
 NEAR = 1.25  # times the cheapest form, a choice may cost of which others that differ in one atom are tried
 
@@ -182,6 +182,7 @@ class Trial:
         members = set(region.members)
         users: dict[int, list[int]] = {}
         needed: dict[int, Node] = {}
+        atoms: set[int] = set()
         stack: list[int] = []
         for root, id in ids.items():
             id = same.get(id, id)
@@ -189,14 +190,24 @@ class Trial:
             users.setdefault(id, []).extend([k for k in self.users.get(root, ()) if k not in members])
         while stack:
             id = stack.pop()
-            if id in needed or not (id in members or id >= mark):
+            if id in needed or id in atoms:
                 continue
-            node = needed[id] = builder.nodes[id]
-            for i in node.inputs:
-                users.setdefault(i, []).append(id)
-                stack.append(i)
+            node = builder.nodes[id]
+            if id in members or id >= mark:
+                needed[id] = node
+            else:
+                atoms.add(id)
+                users[id] += [k for k in self.users[id] if k not in members]
+            if id in needed or node.op.view:
+                for i in node.inputs:
+                    users.setdefault(i, []).append(id)
+                    stack.append(i)
         changed = any(id >= mark for id in needed) or not members.issuperset(ids.values())
-        price = sum(costs_of(needed, builder.nodes, users).values()) if changed else None
+        price = None
+        if changed:
+            before, after = Inside(self.nodes, self.users), Inside(builder.nodes, users)
+            written = sum([((id in before) - (id in after)) * self.nodes[id].size for id in atoms])
+            price = sum(costs_of(needed, builder.nodes, users).values()) + WRITE * written
         if price is not None and self._watch is not None:
             self._watch(region, price, needed, tuple([same.get(id, id) for id in ids.values()]))
         return price

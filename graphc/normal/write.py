@@ -11,7 +11,7 @@ from graphc.normal.emit import emit
 from graphc.normal.factor import factored
 from graphc.normal.find import Region
 from graphc.normal.form import Factor, Form, Term, oriented
-from graphc.normal.gate import adds_up, multiplies
+from graphc.normal.gate import adds_up, copies, multiplies
 from graphc.normal.lift import WRITABLE, forms_of, is_lifted
 from graphc.normal.merge import merged
 from graphc.normal.plan import Memory
@@ -183,16 +183,26 @@ def lifted_below(region: Region, nodes: Mapping[int, Node]) -> list[int]:
 
 def costs_of(some: Mapping[int, Node], nodes: Mapping[int, Node], users: Mapping[int, list[int]]) -> dict[int, float]:
     """The costs of `some` nodes. What is computed on the way, in the loops that read it, is not written."""
+    inside = Inside(nodes, users)
+    return {id: (work if id in inside else node_cost)(node, nodes) for id, node in some.items()}
 
-    def read_in_loops(id: int) -> bool:
-        return bool(users.get(id)) and all(is_loop(k) for k in users[id])
 
-    def is_loop(id: int) -> bool:
-        node = nodes[id]
-        return node.op.pointwise or (adds_up(node) and not multiplies(node)) or (node.op.view and read_in_loops(id))
+@final
+class Inside:
+    """The nodes that are computed in the loops that read them, and never written. users: of those that are asked for"""
 
-    found: dict[int, float] = {}
-    for id, node in some.items():
-        inside = node.op.pointwise and read_in_loops(id)
-        found[id] = work(node, nodes) if inside else node_cost(node, nodes)
-    return found
+    def __init__(self, nodes: Mapping[int, Node], users: Mapping[int, list[int]]):
+        self._nodes, self._users = nodes, users
+
+    def __contains__(self, id: int) -> bool:
+        return self._nodes[id].op.pointwise and self._read_in_loops(id)
+
+    def _read_in_loops(self, id: int) -> bool:
+        users = self._users.get(id)
+        return bool(users) and all(map(self._is_loop, users))
+
+    def _is_loop(self, id: int) -> bool:
+        node = self._nodes[id]
+        if node.op.view:
+            return self._read_in_loops(id)
+        return node.op.pointwise or copies(node) or (adds_up(node) and not multiplies(node))

@@ -4,7 +4,8 @@ Written as an einsum with a word for each dim: `"n c *, o c * -> n o *"` of a co
 several places is computed part by part; one that is in no result is summed over. A word that starts with @ is of
 a dim whose elements are picked by number: of each part, by whoever has it. `.` is a dim that is needed whole, `*`
 at the end any number of such, and `...` in front any number of dims that broadcast. An operand with `+` in front is
-added to what the others sum up to. Sharding is derived from this.
+added to what the others sum up to. Of a last operand `_`, no element is read: it may lie as it likes. Sharding is
+derived from this.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ TRIANGLES = "... @i @j -> ... @i @j"
 
 
 class Words(NamedTuple):
-    """A word, or None for a whole dim, for each dim of each operand and each result; which operands are added."""
+    """A word, or None for a whole dim, for each dim of each operand that is read, and each result; which are added."""
 
     operands: tuple[tuple[str | None, ...], ...]
     results: tuple[tuple[str | None, ...], ...]
@@ -38,6 +39,8 @@ def words(dims: Dims, operands: Shapes, results: Shapes, params: Mapping[str, An
 def _each(text: str, shapes: Shapes) -> tuple[tuple[str | None, ...], ...]:
     """The words of each term; the last term stands for all arrays that follow."""
     terms = [term.split() for term in text.split(",")]
+    if terms[-1] == ["_"]:
+        terms, shapes = terms[:-1], shapes[: len(terms) - 1]
     terms += [terms[-1]] * (len(shapes) - len(terms))
     return tuple(_term(term, len(shape)) for term, shape in zip(terms, shapes, strict=False))
 

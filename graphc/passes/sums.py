@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from typing import NamedTuple, final
 
 from graphc.ir import Builder, Graph, Node, Symbol, rename
+from graphc.normal.gate import adds_up
 from graphc.normal.layout import ENOUGH
 from graphc.ops import OPS
 from graphc.ops.dtypes import is_inexact
 from graphc.passes.dce import eliminate_dead_code
 from graphc.passes.products import MANY, row_product
+from graphc.rewrite.cost import operations
 
 _ADD, _PAD = OPS["add"], OPS["pad_zeros"]
 
@@ -135,7 +137,7 @@ class _Writer:
     def __init__(self, graph: Graph):
         self.builder = Builder.beside(graph.nodes)
         self.new: dict[int, int] = {id: id for id in graph.nodes}
-        self._old = graph.nodes
+        self._old, self._users, self._outputs = graph.nodes, graph.users(), frozenset(graph.outputs)
         self._stacks: dict[tuple[int, ...], Symbol] = {}
 
     def write(self, node: Node, plan: tuple[list[int], list[_Products], list[_Pieces]] | None) -> None:
@@ -150,11 +152,19 @@ class _Writer:
         left.subtract(id for group in (*products, *pieces) for id in group.terms)
         parts = [self._symbol(id) for id in left.elements()]
         parts += [self._product(group) for group in products]
-        parts += [self._joined(group) for group in pieces]
+        parts += [self._joined(group, self._is_summed(node.id)) for group in pieces]
         total = parts[0]
         for part in parts[1:]:
             total = total + part
         self.new[node.id] = total.id
+
+    def _is_summed(self, id: int) -> bool:
+        """Whether a node is read by sums of several alone: to +0, with which they begin, -0 is +0."""
+        users = [] if id in self._outputs else [self._old[k] for k in self._users[id]]
+        return bool(users) and all(self._is_summed(n.id) if n.op.view else self._adds_up(n) for n in users)
+
+    def _adds_up(self, node: Node) -> bool:
+        return adds_up(node) and operations(node, self._old) > 2 * node.size
 
     def _symbol(self, id: int) -> Symbol:
         return self.builder.symbol(self.new[id])
@@ -175,11 +185,11 @@ class _Writer:
             return F.sum(rows, axis=(0,), keepdims=False)
         return F.matmul(F.permute(self._stack(group.a, *height), dims=(1, 0)), rows)
 
-    def _joined(self, group: _Pieces) -> Symbol:
+    def _joined(self, group: _Pieces, summed: bool) -> Symbol:
         F = self.builder.language
         pieces = [self._symbol(self._old[id].inputs[0]) for id in group.terms]
         whole = F.cat(*pieces, axis=group.axis)
-        if is_inexact(whole.dtype):
+        if is_inexact(whole.dtype) and not summed:
             whole = whole + 0.0  # as the zeros of the pads do: -0 becomes +0
         if not group.before and not group.after:
             return whole

@@ -42,6 +42,7 @@ def of_node(found: Propagated, node: Node, operands: Sequence[Any]) -> Any:
     for numbers in itertools.product(*[range(n) for n in sizes.values()]):
         at = dict(zip(sizes, numbers, strict=True))
         parts = [_part(a, labels, at, sizes) for a, labels in zip(operands, c.operands, strict=False)]
+        parts += operands[len(parts) :]
         if any(at[w] for w in sizes if w in c.reduced):
             parts = [np.zeros_like(p) if k in c.added else p for k, p in enumerate(parts)]
         local = local_params(node, c, sizes)

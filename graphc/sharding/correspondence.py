@@ -26,7 +26,7 @@ Side = tuple[tuple[Label | None, ...], ...]
 
 @final
 class Correspondence(NamedTuple):
-    """A label, or None for a dim that is needed whole, for each dim of each operand and each result.
+    """A label, or None for a dim that is needed whole, for each dim of each operand that is read, and each result.
 
     sizes     of each label: that of the dim, or of the major part of one that a reshape splits or joins
     reduced   labels of operands that are in no result: "sum" over them, or another reduction, gives the result
@@ -72,6 +72,7 @@ def _of_words(dims: Any, operands: list[Any], results: list[Any], params: Mappin
 def _checked(left: Side, right: Side, operands: list[Any], results: list[Any], kind: str = "sum") -> Correspondence:
     """Without labels of dims that are of size 1 while others of the label are not, and of those of other sizes."""
     sizes: dict[Label, int] = {}
+    operands = operands[: len(left)]
     for labels, shape in zip((*left, *right), (*operands, *results), strict=True):
         for name, n in zip(labels, shape, strict=True):
             if name is not None:

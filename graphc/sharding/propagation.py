@@ -35,6 +35,7 @@ class Propagated(NamedTuple):
     """shardings  of each value: of node `id`, or (id, k) for result k of an operation with several
     collectives  what devices exchange, in the order of the nodes
     computed     by operation: how each of its labels is split while it is computed (see `correspondence`)
+    bodies       by loop: the same of its body
     """
 
     graph: Graph
@@ -42,6 +43,7 @@ class Propagated(NamedTuple):
     shardings: dict[Any, Sharding]
     collectives: list[Collective]
     computed: dict[int, dict[Label, Axes]]
+    bodies: dict[int, Propagated]
 
     def __str__(self) -> str:
         return "\n".join(described(self))
@@ -234,6 +236,7 @@ class _Collecting:
         self._moved: set[Any] = set()
         self._list: list[Collective] = []
         self._computed: dict[int, dict[Label, Axes]] = {}
+        self._bodies: dict[int, Propagated] = {}
         self._constant: set[int] = set()  # which every device can make by itself
 
     def found(self) -> Propagated:
@@ -242,7 +245,7 @@ class _Collecting:
                 self._constant.add(node.id)
             self._visit(node)
         shardings = {key: Sharding(tuple(dims)) for key, dims in self._spread.dims.items()}
-        return Propagated(self._spread.graph, self._mesh, shardings, self._list, self._computed)
+        return Propagated(self._spread.graph, self._mesh, shardings, self._list, self._computed, self._bodies)
 
     def _visit(self, node: Node) -> None:
         spread = self._spread
@@ -259,7 +262,8 @@ class _Collecting:
                 self._list.append(Collective(kind, size, 1, axes, node.id, "processes have terms of it"))
             return
         if node.id in spread.inner:
-            for c in _Collecting(spread.inner[node.id]).found().collectives:
+            body = self._bodies[node.id] = _Collecting(spread.inner[node.id]).found()
+            for c in body.collectives:
                 self._list.append(c._replace(times=c.times * node.params["length"], node=node.id))
             return
         c, results = spread.known[node.id], keys_of(node)

@@ -245,6 +245,34 @@ def _recorded_expected(rank: int, size: int) -> Any:
     ]
 
 
+def _functional(torch: Any, dist: Any, rank: int, size: int) -> Any:
+    import importlib
+
+    F = importlib.import_module(f"{dist.__name__}._functional_collectives")
+    meshes = importlib.import_module(f"{dist.__name__}.device_mesh")
+    mesh = meshes.init_device_mesh("cpu", (size,), mesh_dim_names=("all",))
+    x = torch.from_numpy(_values(rank))
+    made = [
+        F.all_reduce(x, "sum", dist.group.WORLD),
+        F.all_reduce(x, "MAX", mesh),
+        F.broadcast(x, 1, (mesh, 0)),
+        F.all_gather_single(x[None], 1, (mesh, 0)),
+        F.reduce_scatter_single(x.repeat(size), "sum", 0, mesh),
+        F.all_to_all_single(x[:1].repeat(size), None, None, mesh),
+    ]
+    try:
+        F.reduce_scatter_single(x.repeat(size)[1:], "sum", 0, mesh)
+    except AssertionError as error:
+        return [F.wait_tensor(y).numpy() for y in made], str(error)
+
+
+def _functional_expected(rank: int, size: int) -> Any:
+    own = _all(size)
+    length = 3 * size - 1
+    made = [own.sum(0), own.max(0), own[1], own.reshape(1, -1), own.sum(0), own[:, 0]]
+    return made, f"input dimension 0 ({length} must be a multiple of group_size {size})"
+
+
 _REDUCED = {
     name: ("int64",) if name.startswith("B") else ("int64", "float32") for name in _NUMPY
 } | {"SUM": ("int64", "uint8", "float32", "float64")}  # fmt: skip
@@ -291,6 +319,7 @@ CASES: dict[str, Case] = {
              "(expected length (3), got (2))"],
         ),
     ),
+    "functional": Case(_functional, _functional_expected),
     "questions": Case(
         _questions,
         lambda rank, size: [True, False, True, False, "DebugLevel.OFF", "cpu:gloo,cuda:gloo", "gloo",

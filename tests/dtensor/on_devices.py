@@ -227,13 +227,21 @@ def test_writes_keep_the_placements():
     assert isinstance(p, DTensor) and p.placements == x.placements
 
 
+NO_PLAN: Any = "columns"
+
+
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
         (lambda: on(X, Shard(0), Replicate()) + X, RuntimeError,
          "got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed "
          "operators!"),
-        (lambda: on(X, Shard(2), Replicate()), ValueError, "Shard(dim=2) of a tensor with 2 dims"),
+        (lambda: on(X, Shard(2), Replicate()), IndexError, "to be in range of [-2, 1], but got 2"),
+        (lambda: on(X.sum(), Shard(0), Replicate()), AssertionError, "Expected tensor.dim() > 0, got 0"),
+        (lambda: on(X, Shard(1), Replicate()).redistribute(placements=[Partial(), Shard(0)]), RuntimeError,
+         "Can not redistribute from S(1) to P(sum), redistributing to Partial is for internal use only!"),
+        (lambda: parallelize_module(torch.nn.Linear(2, 2), init_device_mesh("cpu", (8,)), NO_PLAN), TypeError,
+         "Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, <class 'str'> found!"),
         (lambda: on(X, Shard(0)), ValueError, "`placements` must have the same length as `device_mesh.ndim`!"),
         (lambda: on(X.clone().requires_grad_() * 2, Shard(0), Replicate()), RuntimeError, "but found non-leaf tensor!"),
         (lambda: distribute_tensor(on(X, Shard(0), Replicate()), SQUARE), ValueError,

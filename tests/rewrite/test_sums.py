@@ -46,6 +46,25 @@ def test_gradients_of_chunks_are_laid_side_by_side():
     same_values(before, after, x.numpy())
 
 
+def test_products_of_gates_stay_products_of_all_of_them():
+    """The gradients of gates that one product has made are laid side by side for one product again, and are not made
+    +0 for it: a sum begins with that."""
+    x, h = torch.randn(64, 8), torch.randn(64, 16)
+    w, u, p, q = (torch.randn(48, n) if n > 1 else torch.randn(48) for n in (8, 16, 1, 1))
+
+    def cell(x, h, w, u, p, q):
+        (ar, az, an), (br, bz, bn) = ((y @ m.T + b).chunk(3, 1) for y, m, b in ((x, w, p), (h, u, q)))
+        z = torch.sigmoid(az + bz)
+        return ((1 - z) * torch.tanh(an + torch.sigmoid(ar + br) * bn) + z * h).square().sum()
+
+    graph = graphc.gradients(graphc.trace(cell, x, h, w, u, p, q), wrt=("h", "w", "u", "p", "q"))
+    optimized = graphc.optimize(graph)
+    products = [node for node in optimized.operations() if node.op.flops is not None]
+    assert len(products) == 5
+    assert ops(optimized)["cat"] == 2
+    same_values(graph, optimized, *[t.numpy() for t in (x, h, w, u, p, q)])
+
+
 def test_slices_that_are_read_twice_are_an_array_for_each_reading():
     x = torch.randn(5, 3)
     before = gradient(lambda x: sum((x[t].sin() * x[t].exp()).sum() for t in range(5)), x)

@@ -17,6 +17,7 @@ import eager as torch
 import graphc
 from compare.modes import ByParts, Sharded
 from graphc.sharding import P, compiled, propagated, total
+from tests.memory.programs import mlp, step
 from tests.sharding import models, pipelines, scatters
 
 
@@ -45,8 +46,53 @@ def trained(case: models.Case) -> dict[str, Any]:
         "devices": [len(a.sharding.device_set) for a in arrays],
         "parts": [list(a.addressable_shards[0].data.shape) for a in arrays],
         "predicted": total(propagated(program.graph, program.layout).collectives),
-        "real": total(compiled(program.hlo)),
+        "real": total(compiled(program.hlo)), "memory": memory(case),
     }  # fmt: skip
+
+
+def memory(case: models.Case) -> list[int]:
+    """What a step of a larger batch takes on each device: by the model, and by XLA's plan."""
+    torch.manual_seed(0)
+    model = case.placed(case.make())
+    shape, target = ((32 * n, *rest) for n, *rest in (case.x, case.y))
+    x = torch.randint(0, 64, tuple(shape)) if case.words else torch.randn(*shape)
+    run = graphc.compile(
+        models.step_of(model), mesh=case.mesh, in_shardings=P("data"), state_shardings=case.rules
+    )  # fmt: skip
+    (found,) = graphc.memory(run, x, torch.randn(*target)).programs
+    assert found.exact is not None
+    return [found.estimate, found.exact]
+
+
+def gradients(fn: Any, args: Any, weights: list[Any]) -> list[np.ndarray]:
+    """Those of `weights`."""
+    for w in weights:
+        w.grad = None
+    fn(*args).backward()
+    return [w.grad.numpy() for w in weights]
+
+
+def budget(fraction: float) -> dict[str, list[float]]:
+    """Steps, and gradients through the tape, within a part of what each device takes without: what they take then, of
+    that; and how far off the numbers are."""
+    settings: dict[str, Any] = {"mesh": {"data": 8}, "in_shardings": P("data")}
+    found: dict[str, list[float]] = {}
+    trained = step(mlp(32, 6, 4), torch.optim.SGD, torch.randn(4096, 32), torch.randn(4096, 4))
+    weights = [torch.randn(64, 64).div(8).requires_grad_() for _ in range(8)]
+
+    def net(x: Any) -> Any:
+        for w in weights:
+            x = torch.tanh(x @ w) * torch.sigmoid(x)
+        return x.square().sum()
+
+    for name, fn, args in (("step", *trained[:2]), ("gradients", net, (torch.randn(4096, 64),))):
+        whole = graphc.memory(graphc.compile(fn, **settings), *args).peak
+        small = graphc.compile(fn, memory=int(fraction * whole), **settings)
+        found[name] = [graphc.memory(small, *args).peak / whole]
+        if name == "gradients":
+            pairs = zip(gradients(small, args, weights), gradients(net, args, weights), strict=True)
+            found[name] += [float(np.abs(a - b).max() / np.abs(b).max()) for a, b in pairs]
+    return found
 
 
 def surface() -> dict[str, Any]:
@@ -118,5 +164,10 @@ if __name__ == "__main__":
     wanted = models.QUICK if sys.argv[1] == "quick" else models.DEEP
     parts: dict[str, Any] = {}
     if sys.argv[1] == "quick":
-        parts = {"surface": surface(), "pipeline": pipeline(), "scatters": scatters.wrong({"data": 4, "model": 2})}
+        parts = {
+            "surface": surface(),
+            "budget": budget(0.85),
+            "pipeline": pipeline(),
+            "scatters": scatters.wrong({"data": 4, "model": 2}),
+        }
     print(json.dumps({**parts, **{name: trained(case) for name, case in wanted.items()}}))  # fmt: skip

@@ -12,11 +12,14 @@ from compare.declared.operations import check_sample, samples_of
 from compare.selftest.faults.shardings import FAULTS
 from compare.selftest.hunting import hunt
 from eager.nn import functional as F
+from graphc.ir import Builder, Graph, Ref
 from graphc.ops import OPS
+from graphc.ops.aval import Aval
 from graphc.ops.labels import indexed, words
 from graphc.sharding import Mesh, P, by_parts, compiled, propagated, total
 from graphc.sharding.correspondence import correspondence
 from graphc.sharding.layout import layout_of
+from graphc.sharding.one_device import on_one_device
 from graphc.sharding.sharding import Sharding
 from tests.depth import one_in
 
@@ -102,6 +105,30 @@ def test_dims_of_what_is_picked(shapes, spec, text):
 def _propagated(fn, shapes, inputs, outputs=None):
     graph = graphc.trace(fn, *[torch.zeros(s) for s in shapes])
     return propagated(graph, layout_of(graph, MESH, inputs, outputs))
+
+
+def test_what_is_waited_for_is_not_gathered():
+    """`held` reads no element of its last operand; it may lie as it likes."""
+    builder = Builder()
+    x, y = (builder.input(name, Aval(shape, np.dtype("f4"))) for name, shape in (("x", (4, 6)), ("y", (8, 4))))
+    result = builder.language.held(x, y)
+    graph = Graph("waits", builder.nodes, (x.id, y.id), Ref(result.id))
+    found = propagated(graph, layout_of(graph, MESH, [P("data"), P("model")]))
+    assert found.collectives == []
+    np.testing.assert_array_equal(
+        by_parts.evaluate(found, [np.ones((4, 6), "f4"), np.ones((8, 4), "f4")])[result.id], np.ones((4, 6))
+    )
+
+
+def test_what_one_device_runs_has_values_of_its_size():
+    """A product whose rows lie in parts, and weights that are gathered for it: both are there at once."""
+    graph = graphc.trace(lambda x, w: x @ w, torch.zeros(8, 6), torch.zeros(6, 4))
+    part = on_one_device(graph, layout_of(graph, MESH, [P("data"), P(None, "model")], [P("data")]))
+    x, w = (part.nodes[i].shape for i in part.inputs)
+    assert (x, w) == ((4, 6), (6, 2))
+    assert part.output_avals()[0].shape == (4, 4)
+    assert [n.shape for n in part.operations() if n.op.name == "matmul"] == [(4, 2)]
+    assert on_one_device(graph, None) is graph
 
 
 def test_what_follows_from_a_split_batch():

@@ -148,8 +148,9 @@ class DTensor(Tensor, metaclass=_Kind):
         if placements is None:
             raise RuntimeError("placements is needed for redistribute!")
         given = checked(placements, mesh.ndim, self.ndim)
-        if partial := [p for p in given if isinstance(p, Partial)]:
-            raise RuntimeError(TO_PARTIAL.format(Replicate(), partial[0]))
+        for held, wanted in zip(self.placements, given, strict=True):
+            if isinstance(wanted, Partial):
+                raise RuntimeError(TO_PARTIAL.format(held, wanted))
         if mesh._base != self.device_mesh._base:
             raise NotImplementedError("Cross device mesh comm not supported yet!")
         value = self if forward_dtype is None else self.to(forward_dtype)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
+from graphc.ops.rules import normalize_axis
+
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
@@ -87,7 +89,7 @@ class Partial(Placement):
 
 
 def checked(placements: Any, ndim: int, of_tensor: int | None = None) -> tuple[Placement, ...]:
-    """`placements` as a tuple of one for each of `ndim` mesh dims; None replicates. Raises ValueError, TypeError.
+    """`placements` as a tuple of one for each of `ndim` mesh dims; None replicates. Raises PyTorch's errors.
 
     of_tensor: the number of dims of the tensor, which negative dims of shards count from.
     """
@@ -104,10 +106,9 @@ def checked(placements: Any, ndim: int, of_tensor: int | None = None) -> tuple[P
         )
     if of_tensor is None:
         return given
-    for placement in given:
-        if isinstance(placement, Shard) and not -of_tensor <= placement.dim < of_tensor:
-            raise ValueError(f"{placement!r} of a tensor with {of_tensor} dims")
-    return tuple(Shard(p.dim % of_tensor) if isinstance(p, Shard) else p for p in given)
+    if not of_tensor and any(isinstance(p, Shard) for p in given):
+        raise AssertionError(f"Expected tensor.dim() > 0, got {of_tensor}")
+    return tuple(Shard(normalize_axis(p.dim, of_tensor)) if isinstance(p, Shard) else p for p in given)
 
 
 def dims_of(placements: Iterable[Placement], axes: Iterable[str], ndim: int) -> tuple[tuple[str, ...], ...]:

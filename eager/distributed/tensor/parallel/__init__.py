@@ -215,6 +215,11 @@ def parallelize_module(
         return module
     if isinstance(parallelize_plan, ParallelStyle):
         return parallelize_plan._apply(module, device_mesh)
+    if not isinstance(parallelize_plan, Mapping):
+        raise TypeError(
+            "Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, "
+            f"{type(parallelize_plan)} found!"
+        )
     for pattern, style in parallelize_plan.items():
         if not pattern:
             raise ValueError("Expect module path to be non-empty, but got empty string!")
