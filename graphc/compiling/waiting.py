@@ -6,19 +6,18 @@ taken as long as making programs takes, or some times as long. So the total is n
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any, final
 
+from graphc.compiling.allowances import Allowances
 from graphc.compiling.dynamic_shapes import class_of
 from graphc.compiling.options import AUTO, Options
 from graphc.compiling.signature import Call
 from graphc.compiling.specializations import Specializations
 
 SIZES = 8  # of first dims that get a program at once
-COMPILED = 2  # of them that XLA compiles at once; the others begin on NumPy, and are compiled when that pays
+COMPILED = 2  # of them, and of paths for one, that XLA compiles at once; the others begin on NumPy, and are compiled when that pays
 PAYS = 10  # times what a program takes to make: so much slower than eager, by a tenth, are calls at the worst
-MOST = 256  # signatures that are waited for
 EAGERLY = "eager for {count:,} more signatures, so far: a program for each would not have paid"
 
 
@@ -32,7 +31,7 @@ class Waiting:
 
     def __init__(self, at_once: int, pays: float, kind: Callable[[Any], Any]):
         self._at_once, self._pays, self._kind = at_once, pays, kind
-        self._left: dict[Any, float] = {}  # seconds of eager calls before a program
+        self._allowed = Allowances()
 
     @classmethod
     def of(cls, options: Options) -> Waiting | None:
@@ -46,23 +45,16 @@ class Waiting:
 
     def waits(self, signature: Any, known: Specializations) -> bool:
         """Whether a call runs eagerly."""
-        left = self._left.get(signature)
-        if left is None:
+        if signature not in self._allowed:
             if known.of(signature) or self._alike(signature, known) < self._at_once:
                 return False
             *_, latest = known
-            cost = sum(latest.seconds.values()) + sum(latest.runner.forward.seconds.values())
-            if len(self._left) >= MOST:
-                self._left.pop(next(iter(self._left)))
-            left = self._left[signature] = self._pays * cost
-        if left > 0:
-            return True
-        del self._left[signature]
-        return False
+            self._allowed.begin(signature, latest, self._pays)
+        return self._allowed.last(signature)
 
     def compiles_later(self, signature: Any, known: Specializations) -> bool:
-        """Whether a program of a graph that there is already begins on NumPy."""
-        return self._alike(signature, known) >= COMPILED
+        """Whether one more program for a signature begins on NumPy: there are some of its kind, or for other paths."""
+        return max(self._alike(signature, known), len(known.of(signature))) >= COMPILED
 
     def _alike(self, signature: Any, known: Specializations) -> int:
         """How many signatures of this kind have programs."""
@@ -71,15 +63,9 @@ class Waiting:
 
     def run(self, fn: Callable[..., Any], call: Call) -> Any:
         """The result of a call by `fn` itself."""
-        start = time.perf_counter()
-        try:
-            return fn(*call.args, **call.kwargs)
-        finally:
-            left = self._left.get(call.signature)
-            if left is not None:
-                self._left[call.signature] = left - (time.perf_counter() - start)
+        return self._allowed.run(call.signature, fn, call)
 
     def described(self) -> list[str]:
         """What `explain` says."""
-        count = len(self._left)
+        count = len(self._allowed)
         return [EAGERLY.format(count=count)] if count else []
