@@ -91,7 +91,8 @@ class Paths:
             return False
         key = call.signature, path
         if key not in self._allowed:
-            others = [s for s in siblings if any(map(s.is_endless, s.program.checks.decisions)) and s.holds(call.tensors)]
+            endless = [s for s in siblings if any(map(s.is_endless, s.program.checks.decisions))]
+            others = [s for s in endless if s.holds(call.tensors)]
             if len(others) < MOST_COUNTS:
                 return False
             self._allowed.begin(key, others[0])

@@ -16,7 +16,7 @@ from graphc.compiling.signature import Call
 from graphc.compiling.specializations import Specializations
 
 SIZES = 8  # of first dims that get a program at once
-COMPILED = 2  # of them, and of paths for one, that XLA compiles at once; the others begin on NumPy, and are compiled when that pays
+COMPILED = 2  # of them, and of paths for one, that XLA compiles at once; the others begin on NumPy, until that pays
 PAYS = 10  # times what a program takes to make: so much slower than eager, by a tenth, are calls at the worst
 EAGERLY = "eager for {count:,} more signatures, so far: a program for each would not have paid"
 
