@@ -13,7 +13,7 @@ import pytest
 
 import eager as torch
 import graphc
-from graphc.compiling import specializations
+from graphc.compiling import specializations, waiting
 
 pytestmark = pytest.mark.on_numpy
 
@@ -64,11 +64,31 @@ def test_a_comparison_with_a_number_argument_has_one_program_a_side():
     assert "of argument 'cfg.lr', what is decided at" in text
 
 
-def test_a_number_that_python_takes_is_part_of_the_signature_again():
+def test_a_number_that_python_takes_is_part_of_the_signature_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(waiting, "NUMBERS", 9)  # no call is to run eagerly
     f = graphc.compile(lambda x, n: [x * i for i in range(n)])
     for n in (1, 2, 3, 4, 2, 3, 4, 1):
         assert len(f(X, n)) == n
     assert programs(f)[0] == 5  # that of the second value is made twice
+
+
+def test_generating_with_a_cache_takes_a_few_programs():
+    cache = torch.zeros(2, 32, 4)
+
+    def attend(x: Any, position: int) -> Any:
+        cache[:, position : position + x.shape[1]] = x
+        keys = cache[:, : position + x.shape[1]]
+        return (x @ keys.mT).softmax(-1) @ keys
+
+    compiled, generator = graphc.compile(attend), torch.Generator().manual_seed(0)
+    for length, position in [(3, 0), *((1, k) for k in range(3, 12))]:
+        x = torch.randn(2, length, 4, generator=generator)
+        found, cached = compiled(x, position), cache.clone()
+        torch.testing.assert_close(found, attend(x, position))
+        torch.testing.assert_close(cached, cache)
+    count, text = programs(compiled)
+    assert count == 4
+    assert "this program is for 4 alone" in text
 
 
 def test_an_exception_for_some_value_does_not_change_that():
