@@ -296,6 +296,7 @@ class Compiled(Generic[P, R_co]):
             others = [s for s in known.of(call.signature) if s.program.checks.decisions and s.holds(call.tensors)]
             self._paths.check(call.signature, others, path)
         start = time.perf_counter()
+        self._lifted.again = bool(len(known))
         for one in known:
             self._lifted.learn(one.environment.broken_places())
         try:
