@@ -339,7 +339,7 @@ def test_a_tensor_whose_place_is_an_input_is_asked_what_any_is(change: Callable[
 
 
 def test_what_the_first_call_has_begun_is_read_anew_from_the_second_on():
-    """Features that a hook keeps in a dict, and an optimizer that keeps what it has put aside: two programs, not three."""
+    """Features that a hook keeps in a dict, and a tensor in an attribute that was None: two programs, not three."""
     kept: dict[str, Any] = {}
     layer = torch.nn.Linear(3, 2)
     layer.register_forward_hook(lambda module, inputs, output: kept.__setitem__("features", output.detach()))
