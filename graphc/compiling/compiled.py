@@ -153,7 +153,7 @@ class Compiled(Generic[P, R_co]):
         except errors.GraphError as error:
             self._shapes.refuse(call.signature, error)
             return None
-        backend = self._backend(call.signature)
+        backend = self._backend(call)
         runner = self._runner(program, call.tensors, backend, call)
         seconds, environment = {"passes": time.perf_counter() - start}, family.first.environment
         made = Specialization(call.signature, program, environment, runner, family.reason(sizes), seconds, family)
@@ -161,10 +161,10 @@ class Compiled(Generic[P, R_co]):
         self._put_first(made)
         return made
 
-    def _backend(self, signature: Any) -> str:
-        """Of one more program for a signature, where it is not the one that is asked for."""
+    def _backend(self, call: Call) -> str:
+        """Of one more program for a call, where it is not the one that is asked for."""
         waiting = self._waiting
-        return AUTO if waiting is not None and waiting.compiles_later(signature, self._specializations) else ""
+        return AUTO if waiting is not None and waiting.compiles_later(call, self._specializations) else ""
 
     def _runner(self, program: Program, tensors: list[Tensor], backend: str = "", call: Call | None = None) -> Runner:
         options = self._options
@@ -307,7 +307,7 @@ class Compiled(Generic[P, R_co]):
             raise
         middle = time.perf_counter()
         try:
-            runner = self._runner(program, call.tensors, backend := self._backend(call.signature), call)
+            runner = self._runner(program, call.tensors, backend := self._backend(call), call)
         except (errors.MemoryBudgetError, errors.MicrobatchError):  # as before the call
             drawn.put_back()
             raise

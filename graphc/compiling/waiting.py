@@ -54,10 +54,10 @@ class Waiting:
             self._allowed.begin(signature, latest, self._pays)
         return self._allowed.last(signature)
 
-    def compiles_later(self, signature: Any, known: Specializations) -> bool:
-        """Whether one more program for a signature begins on NumPy: there are some of its kind, or for other paths."""
-        alike = (self._alike(signature, known, kind) for kind in self._at_once)
-        return max(*alike, len(known.of(signature))) >= COMPILED
+    def compiles_later(self, call: Call, known: Specializations) -> bool:
+        """Whether one more program for a call begins on NumPy: there are some of its kind, or for other paths."""
+        paths = sum(one.holds(call.tensors) for one in known.of(call.signature))
+        return paths >= COMPILED or any(self._alike(call.signature, known, kind) >= COMPILED for kind in self._at_once)
 
     def _alike(self, signature: Any, known: Specializations, kind: Callable[[Any], Any]) -> int:
         """How many signatures of its kind have programs."""
