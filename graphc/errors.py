@@ -240,6 +240,12 @@ TRACED_FOR_EACH_VALUE = (
     "Remedy: keep the computation in tensor operations, or read the value outside of the compiled function."
 )
 
+EAGER_FOR_OTHER_VALUES = (
+    "{name} is compiled for {most} of the values that Python reads from tensors at {where}; for each value that comes "
+    "later it runs eagerly, until that has taken as long as a program takes to make.\n"
+    "Remedy: keep the computation in tensor operations, or read the value outside of the compiled function."
+)
+
 DECIDES_ON_VALUES = (
     "{what} decides on the values of losses and gradients how often it calls its closure, and what it remembers: as a "
     "graph it would be traced anew at almost every call.\n"

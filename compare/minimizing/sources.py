@@ -13,6 +13,7 @@ from typing import Any
 from compare.cases.case import Case
 from compare.fuzzing.program import Input, Program, Statement, names
 from compare.minimizing.statements import MinimizeError, bound_by, fresh_names, results_of, statement, steps_of
+from eager.core.homes import name_of
 from eager.core.tensor import Tensor
 
 
@@ -120,7 +121,7 @@ class _Scope:
 
 def _path(module: ModuleType) -> str:
     """What a module of this library is called where only `names()` are known."""
-    package, _, rest = module.__name__.partition(".")
+    package, _, rest = name_of(module).partition(".")
     short = {"eager": "torch", "numpy": "np", "graphc": "graphc"}.get(package)
     if short is None:
         raise MinimizeError(f"the source uses the module {module.__name__}")

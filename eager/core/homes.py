@@ -49,6 +49,12 @@ def is_ours(module: Any) -> bool:
     return isinstance(module, str) and (module == OURS or module.startswith(f"{OURS}."))
 
 
+def name_of(module: Any) -> str:
+    """The name of a module here: `graphc run` calls `eager` itself "torch"."""
+    spec = getattr(module, "__spec__", None)
+    return getattr(spec, "name", module.__name__)
+
+
 def pytorch_name(value: Any) -> tuple[str, str]:
     """(module, qualified name) under which PyTorch has a class or function of this package."""
     module, name = value.__module__, value.__qualname__

@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from eager.core import overriding
+from eager.core import homes, overriding
 from eager.core.later import Later
 from eager.core.missing import MissingMethod
 from eager.core.overriding import Asking, AskingFunction, called, is_unhandled
@@ -198,7 +198,7 @@ def _exchange(other: Callable[[Any], Any]) -> None:
         if function is not None and (found := other(function.__func__)) is not None:
             layer._function = staticmethod(found)
     for module in list(sys.modules.values()):
-        if isinstance(module, types.ModuleType) and module.__name__.partition(".")[0] not in OURS:
+        if isinstance(module, types.ModuleType) and homes.name_of(module).partition(".")[0] not in OURS:
             _exchange_in(module, other)
 
 
@@ -219,7 +219,7 @@ def _fill() -> None:
 def namespaces() -> Iterator[tuple[Any, Iterable[str]]]:
     """The modules of public functions, with the names that they offer; what is not yet made of torch is so later."""
     for module in map(importlib.import_module, NAMESPACES):
-        if module.__name__ == "eager":
+        if homes.name_of(module) == "eager":
             yield module, every_name() & vars(module).keys()
         else:
             yield module, [name for name in dir(module) if name[0] != "_"]

@@ -207,9 +207,9 @@ class Tracer(Interpreter):
 
     def _constant(self, array: np.ndarray) -> Symbol:
         if array.size > INLINE:
-            first = array.reshape(-1)[0].item()
-            if (array == first).all() and not (first == 0 and np.signbit(array).any()):
-                params = {"shape": array.shape, "value": first, "dtype": array.dtype}
+            first = array.reshape(-1)[:1]
+            if (array == first).all() and array.tobytes() == first.tobytes() * array.size:  # -0.0 is no 0.0
+                params = {"shape": array.shape, "value": first.item(), "dtype": array.dtype}
                 return self.builder.emit(_FULL, (), params)
         return self.builder.variable(array)
 

@@ -31,7 +31,7 @@ from graphc.compiling.explanation import CompiledExplanation, explanation
 from graphc.compiling.fast_call import MISS, FastCall, fast_call
 from graphc.compiling.microbatches import in_microbatches
 from graphc.compiling.options import AUTO, Options
-from graphc.compiling.paths import Paths
+from graphc.compiling.paths import Path, Paths
 from graphc.compiling.profiling import instrument
 from graphc.compiling.sharded import Shardings
 from graphc.compiling.signature import Call, Signatures, difference
@@ -45,7 +45,6 @@ from graphc.passes.settings import SIDE_BY_SIDE
 from graphc.sharding.mesh import mesh_of
 from graphc.sharding.propagation import annotated
 
-Path = tuple[bytes, ...]  # the values of the first decisions of a call
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
@@ -154,14 +153,18 @@ class Compiled(Generic[P, R_co]):
         except errors.GraphError as error:
             self._shapes.refuse(call.signature, error)
             return None
-        later = self._waiting is not None and self._waiting.compiles_later(call.signature, self._specializations)
-        backend = AUTO if later else ""
+        backend = self._backend(call)
         runner = self._runner(program, call.tensors, backend, call)
         seconds, environment = {"passes": time.perf_counter() - start}, family.first.environment
         made = Specialization(call.signature, program, environment, runner, family.reason(sizes), seconds, family)
         self._let_choose(made, backend)
         self._put_first(made)
         return made
+
+    def _backend(self, call: Call) -> str:
+        """Of one more program for a call, where it is not the one that is asked for."""
+        waiting = self._waiting
+        return AUTO if waiting is not None and waiting.compiles_later(call, self._specializations) else ""
 
     def _runner(self, program: Program, tensors: list[Tensor], backend: str = "", call: Call | None = None) -> Runner:
         options = self._options
@@ -246,9 +249,9 @@ class Compiled(Generic[P, R_co]):
             if found is not None:
                 return self._run(found, call, path)
             siblings = self._specializations.of(call.signature)
-            counted = [s for s in siblings if s.counts and s.holds(call.tensors)]
-            if not self._paths.uncounted(by.program.checks.decisions[len(path) - 1], counted):
-                return self._trace_and_run(call, path)
+            if self._paths.waits(call, path, by, siblings):
+                return self._paths.run(self._fn, call, path)
+            return self._trace_and_run(call, path)
         return self._fn(*call.args, **call.kwargs)  # eager's exception, and what it changes before
 
     def _trace_and_run(self, call: Call, path: Path = (), again: int = AGAIN) -> Any:
@@ -293,6 +296,7 @@ class Compiled(Generic[P, R_co]):
             others = [s for s in known.of(call.signature) if s.program.checks.decisions and s.holds(call.tensors)]
             self._paths.check(call.signature, others, path)
         start = time.perf_counter()
+        self._lifted.again = bool(len(known))
         for one in known:
             self._lifted.learn(one.environment.broken_places())
         try:
@@ -303,7 +307,7 @@ class Compiled(Generic[P, R_co]):
             raise
         middle = time.perf_counter()
         try:
-            runner = self._runner(program, call.tensors, call=call)
+            runner = self._runner(program, call.tensors, backend := self._backend(call), call)
         except (errors.MemoryBudgetError, errors.MicrobatchError):  # as before the call
             drawn.put_back()
             raise
@@ -314,7 +318,7 @@ class Compiled(Generic[P, R_co]):
         logs.trace.info(TRACED, self.__name__, len(program.graph), *milliseconds)
         if reason:
             logs.recompiles.info("%s: program %d, because: %s", self.__name__, len(self._log) + 1, reason)
-        self._let_choose(made)
+        self._let_choose(made, backend)
         self._log.append(made.reason)
         if symbolic is not None:
             self._shapes.add(call.signature, symbolic, made)

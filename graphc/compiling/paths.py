@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
 from graphc import errors
-from graphc.capture.sources import Decision
+from graphc.compiling.allowances import Allowances
+from graphc.compiling.signature import Call
 from graphc.compiling.specializations import Specialization
 from graphc.ops.dtypes import is_inexact
 
 MOST_PATHS = 64  # programs of one function that differ only in what Python has decided on values
-MOST_COUNTS = 8  # of them that differ in how many elements a mask, or the like, selects; other calls run eagerly
+MOST_COUNTS = 2  # of them for values of which there is no end: how many elements a mask selects, what `tolist()` gives
 MOST_WORK = 8_192  # operations that these have beyond the shortest of them
-EAGERLY = "ran eagerly: {calls} calls, in which {counts} at {where} has other sizes than the {most} compiled for"
+EAGERLY = "ran eagerly: {calls:,} {noun}, in which {what} than the {most} compiled for"
+SIZES = "{counts} at {where} has other sizes"
+VALUES = "Python reads other values at {where}"
+
+
+Path = tuple[bytes, ...]  # the values of the first decisions of a call
 
 
 @final
@@ -31,7 +37,9 @@ class Paths:
         self._lost: dict[Any, int] = {}  # by signature: operations that were traced in vain, or whose program is gone
         self._refused: dict[str, int] = {}  # by message: calls
         self._by_value = Counter[str]()  # by line: programs made because numbers that Python reads there have changed
-        self._eagerly = Counter[tuple[str, str]]()  # calls that ran so for want of a program for their count
+        self._told = set[str]()  # lines that were warned of
+        self._eagerly = Counter[str]()  # calls that ran so, by what there is no program for
+        self._allowed = Allowances()
 
     def check(self, signature: Any, others: Sequence[Specialization], values: tuple[bytes, ...]) -> None:
         """Raise CaptureError if there may be no path beside those of `others`, which are right but for decisions.
@@ -61,20 +69,43 @@ class Paths:
         """
         self._by_value[where] += 1
         if self._by_value[where] == 2:
-            message = errors.TRACED_FOR_EACH_VALUE.format(name=self._name, where=where)
-            warnings.warn(message, UserWarning, stacklevel=2)
+            self._warn(errors.TRACED_FOR_EACH_VALUE, where)
+
+    def _warn(self, text: str, where: str) -> None:
+        if where not in self._told:
+            self._told.add(where)
+            warnings.warn(text.format(name=self._name, where=where, most=MOST_COUNTS), UserWarning, stacklevel=2)
 
     def unrolled(self, signature: Any, error: errors.UnrolledError) -> None:
         """Note that a trace has unrolled more of a loop than it may."""
         self.lose(signature, error.nodes)
         self._note(str(error))
 
-    def uncounted(self, decision: Decision, counted: Sequence[Specialization]) -> bool:
-        """Whether a call runs eagerly: `decision` is on a count, and enough programs are for others, `counted`."""
-        enough = bool(decision.counts) and len(counted) >= MOST_COUNTS
-        if enough:
-            self._eagerly[decision.counts, decision.where] += 1
-        return enough
+    def waits(self, call: Call, path: Path, by: Specialization, siblings: Sequence[Specialization]) -> bool:
+        """Whether a call runs eagerly: it parts from the program `by` in values without end, as enough programs do.
+
+        path  the values that have been decided on, the last of which no program of `siblings` has
+        """
+        decision = by.program.checks.decisions[len(path) - 1]
+        if not by.is_endless(decision):
+            return False
+        key = call.signature, path
+        if key not in self._allowed:
+            endless = [s for s in siblings if any(map(s.is_endless, s.program.checks.decisions))]
+            others = [s for s in endless if s.holds(call.tensors)]
+            if len(others) < MOST_COUNTS:
+                return False
+            self._allowed.begin(key, others[0])
+        if not self._allowed.last(key):
+            return False
+        if not decision.counts:
+            self._warn(errors.EAGER_FOR_OTHER_VALUES, decision.where)
+        self._eagerly[(SIZES if decision.counts else VALUES).format(counts=decision.counts, where=decision.where)] += 1
+        return True
+
+    def run(self, fn: Callable[..., Any], call: Call, path: Path) -> Any:
+        """The result of a call that waits."""
+        return self._allowed.run((call.signature, path), fn, call)
 
     def lose(self, signature: Any, nodes: int) -> None:
         """Note that a trace of so many operations is of no use any more."""
@@ -89,8 +120,8 @@ class Paths:
             yield f"refused, {calls:,} {'call' if calls == 1 else 'calls'}: {message.splitlines()[0]}"
         for where, times in self._by_value.items():
             yield f"traced again, {times:,} {'time' if times == 1 else 'times'}: Python reads values at {where}"
-        for (counts, where), calls in self._eagerly.items():
-            yield EAGERLY.format(calls=calls, counts=counts, where=where, most=MOST_COUNTS)
+        for what, calls in self._eagerly.items():
+            yield EAGERLY.format(calls=calls, noun="call" if calls == 1 else "calls", what=what, most=MOST_COUNTS)
 
 
 def _parting(values: tuple[bytes, ...], others: Sequence[Specialization]) -> tuple[str, bool]:

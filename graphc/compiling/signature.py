@@ -35,6 +35,7 @@ _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 ANY = ...  # in place of a number that varies
 OTHER_ARGUMENTS = "new shapes, dtypes or values of arguments"
 VARIES = "a number among the arguments varies: from now on it is an input"
+TAKEN = "Python decides by a number among the arguments: this program is for {value} alone"
 _BY_VALUE = (device, range, Fraction, Decimal, PurePath)  # those that never change and can be hashed
 
 
@@ -186,6 +187,17 @@ class Attributes(tuple[Any, ...]):
     __slots__ = ()
 
 
+def without_numbers(signature: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The signature without the values of numbers among the arguments."""
+    found = list(signature)
+    for k, kind in enumerate(signature):
+        if kind is float:
+            found[k + 1 : k + 3] = ANY, ANY
+        elif kind is int:
+            found[k + 1] = ANY
+    return tuple(found)
+
+
 def difference(signature: tuple[Any, ...], known: Iterable[tuple[Any, ...]]) -> str:
     """How a signature differs from that of the `known` ones which is most like it, in words."""
     alike = [other for other in known if len(other) == len(signature)]
@@ -195,7 +207,7 @@ def difference(signature: tuple[Any, ...], known: Iterable[tuple[Any, ...]]) -> 
     at = next(i for i, (a, b) in enumerate(zip(signature, nearest, strict=True)) if _differ(a, b))
     now, before, kind = signature[at], nearest[at], signature[at - 1] if at else None
     if now is ANY or before is ANY:
-        return VARIES
+        return VARIES if now is ANY else TAKEN.format(value=reprlib.repr(now))
     if isinstance(now, AutocastState):
         return "autocast is in another state"
     if isinstance(now, Located) or isinstance(before, Located):

@@ -8,6 +8,7 @@ from typing import Any, final
 from eager.core.tensor import Tensor
 from graphc.capture.location import user_line
 from graphc.capture.program import Program
+from graphc.capture.sources import Decision
 from graphc.capture.state.environment import Environment
 from graphc.compiling.choice import Choice
 from graphc.compiling.guards import Guards
@@ -66,10 +67,9 @@ class Specialization:
         """What of the guards does not hold, a sentence each."""
         return self.guards.broken(tensors, self.runner.packs)
 
-    @property
-    def counts(self) -> bool:
-        """Whether the program is for one size of a result that the values decide."""
-        return any(decision.counts for decision in self.program.checks.decisions)
+    def is_endless(self, decision: Decision) -> bool:
+        """Whether there is no end to the values of one of its decisions: counts, and the elements of a tensor."""
+        return bool(decision.counts) or self.program.graph.nodes[decision.id].aval.ndim > 0
 
     def agrees(self, values: tuple[bytes, ...]) -> bool:
         """Whether the program is one for these values of the first decisions."""

@@ -6,19 +6,19 @@ taken as long as making programs takes, or some times as long. So the total is n
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, final
 
+from graphc.compiling.allowances import Allowances
 from graphc.compiling.dynamic_shapes import class_of
 from graphc.compiling.options import AUTO, Options
-from graphc.compiling.signature import Call
+from graphc.compiling.signature import Call, without_numbers
 from graphc.compiling.specializations import Specializations
 
 SIZES = 8  # of first dims that get a program at once
-COMPILED = 2  # of them that XLA compiles at once; the others begin on NumPy, and are compiled when that pays
+NUMBERS = 3  # among the arguments that do: the first, one that is an input, and the first for which that does not do
+COMPILED = 2  # of them, and of paths for one, that XLA compiles at once; the others begin on NumPy, until that pays
 PAYS = 10  # times what a program takes to make: so much slower than eager, by a tenth, are calls at the worst
-MOST = 256  # signatures that are waited for
 EAGERLY = "eager for {count:,} more signatures, so far: a program for each would not have paid"
 
 
@@ -26,60 +26,49 @@ EAGERLY = "eager for {count:,} more signatures, so far: a program for each would
 class Waiting:
     """The signatures that no program has been made for.
 
-    at_once  of so many signatures of a kind programs are made at their first call
     pays     how often what a program takes to make is spent on eager calls before
+    at_once  of so many signatures of a kind programs are made at their first call, by what tells the kind
     """
 
-    def __init__(self, at_once: int, pays: float, kind: Callable[[Any], Any]):
-        self._at_once, self._pays, self._kind = at_once, pays, kind
-        self._left: dict[Any, float] = {}  # seconds of eager calls before a program
+    def __init__(self, pays: float, at_once: Mapping[Callable[[Any], Any], int]):
+        self._pays, self._at_once = pays, at_once
+        self._allowed = Allowances()
 
     @classmethod
     def of(cls, options: Options) -> Waiting | None:
         """Under `backend="auto"` from the second signature on. Else from the ninth on of those that differ in the
-        sizes of first dims only, unless an option says how, or how often, to compile: who compiles wants programs.
+        sizes of first dims only, and from the fourth on of those that differ in numbers on which Python decides, unless
+        an option says how, or how often, to compile: who compiles wants programs.
         """
         if options.backend == AUTO:
-            return cls(1, PAYS, lambda signature: None)
+            return cls(PAYS, {lambda signature: None: 1})
         free = not options.settings.strict and options == Options(settings=options.settings)
-        return cls(SIZES, 1, class_of) if free else None
+        return cls(1, {class_of: SIZES, without_numbers: NUMBERS}) if free else None
 
     def waits(self, signature: Any, known: Specializations) -> bool:
         """Whether a call runs eagerly."""
-        left = self._left.get(signature)
-        if left is None:
-            if known.of(signature) or self._alike(signature, known) < self._at_once:
+        if signature not in self._allowed:
+            if known.of(signature) or not any(self._alike(signature, known, k) >= n for k, n in self._at_once.items()):
                 return False
             *_, latest = known
-            cost = sum(latest.seconds.values()) + sum(latest.runner.forward.seconds.values())
-            if len(self._left) >= MOST:
-                self._left.pop(next(iter(self._left)))
-            left = self._left[signature] = self._pays * cost
-        if left > 0:
-            return True
-        del self._left[signature]
-        return False
+            self._allowed.begin(signature, latest, self._pays)
+        return self._allowed.last(signature)
 
-    def compiles_later(self, signature: Any, known: Specializations) -> bool:
-        """Whether a program of a graph that there is already begins on NumPy."""
-        return self._alike(signature, known) >= COMPILED
+    def compiles_later(self, call: Call, known: Specializations) -> bool:
+        """Whether one more program for a call begins on NumPy: there are some of its kind, or for other paths."""
+        paths = sum(one.holds(call.tensors) for one in known.of(call.signature))
+        return paths >= COMPILED or any(self._alike(call.signature, known, kind) >= COMPILED for kind in self._at_once)
 
-    def _alike(self, signature: Any, known: Specializations) -> int:
-        """How many signatures of this kind have programs."""
-        kind = self._kind(signature)
-        return sum(self._kind(other) == kind for other in known.signatures)
+    def _alike(self, signature: Any, known: Specializations, kind: Callable[[Any], Any]) -> int:
+        """How many signatures of its kind have programs."""
+        own = kind(signature)
+        return sum(kind(other) == own for other in known.signatures)
 
     def run(self, fn: Callable[..., Any], call: Call) -> Any:
         """The result of a call by `fn` itself."""
-        start = time.perf_counter()
-        try:
-            return fn(*call.args, **call.kwargs)
-        finally:
-            left = self._left.get(call.signature)
-            if left is not None:
-                self._left[call.signature] = left - (time.perf_counter() - start)
+        return self._allowed.run(call.signature, fn, call)
 
     def described(self) -> list[str]:
         """What `explain` says."""
-        count = len(self._left)
+        count = len(self._allowed)
         return [EAGERLY.format(count=count)] if count else []

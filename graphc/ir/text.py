@@ -60,6 +60,7 @@ def names_of(graph: Graph, reserved: Callable[[str], bool] = WORDS.__contains__)
     used: dict[str, int] = {}  # stem -> the last suffix
     for id in graph.inputs:
         stem = _identifier(graph.nodes[id].params["name"])
+        stem = f"_{stem}" if reserved(f"{stem}_0") else stem  # no suffix would help
         name, suffix = stem, used.get(stem, 1)
         while name in taken or reserved(name):
             suffix += 1

@@ -6,7 +6,7 @@ the order in memory: 3 to 5 times what the gather takes (seen in jaxlib 0.10, of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -26,5 +26,5 @@ def index(x: Any, *indices: Any, spec: Sequence[int | None]) -> Any:
     return x[(*rows, *[indices[s] for s in spec[first:] if s is not None])]
 
 
-_INDEX: Callable[..., Any] = OPS["index"].impl
-OVERRIDES: dict[str, Callable[..., Any]] = {"index": index}
+_INDEX: Any = OPS["index"].impl
+OVERRIDES = {"index": index}

@@ -206,3 +206,23 @@ def test_the_rule_of_a_function_is_no_part_of_a_graph():
         assert float(graphc.lower(g)(x)) == 5
         with pytest.raises(GraphError, match=r"the result of an autograd.Function \(at .*test_trace.py:\d+\)"):
             graphc.gradients(g)
+
+
+def test_constants_of_one_value_are_told_by_their_bits() -> None:
+    for value in (0j, complex(0.0, -0.0), 1 + 0j, 0.0, -0.0, 2.0):
+        array = np.full(100, value)
+        other = array.copy()
+        other[3] = np.conj(value) if isinstance(value, complex) else -value
+        for x in (array, other):
+            found = graphc.compile(lambda y, x=x: torch.tensor(x).clone())(torch.ones(1))
+            assert found.numpy().tobytes() == x.tobytes(), value
+
+
+def test_complex_zeros_are_written_in_part() -> None:
+    def spectral(x: Any) -> Any:
+        out = torch.zeros(2, 9, 9, dtype=torch.complex64)
+        out[:, :3, :3] = torch.fft.fft2(x)[:, :3, :3]
+        return torch.fft.ifft2(out).real
+
+    x = torch.arange(162.0).reshape(2, 9, 9).sin()
+    torch.testing.assert_close(graphc.compile(spectral)(x), spectral(x))

@@ -12,7 +12,7 @@ import pytest
 import eager as torch
 import graphc
 from eager import nn
-from graphc.compiling import choice, waiting
+from graphc.compiling import allowances, choice, waiting
 from graphc.lowering import HostExecutable, machine
 from graphc.lowering.machine import Machine
 from tests.compile.interrupt_programs import gradients, views
@@ -182,8 +182,8 @@ class _Known:
 
 def test_a_signature_waits_until_its_eager_calls_have_taken_some_times_as_long_as_a_program(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(waiting.time, "perf_counter", lambda: clock[0])
-    waits, known = waiting.Waiting(1, 10, lambda signature: None), _Known("first")
+    monkeypatch.setattr(allowances.time, "perf_counter", lambda: clock[0])
+    waits, known = waiting.Waiting(10, {lambda signature: None: 1}), _Known("first")
     call: Any = Record(signature="other", args=(), kwargs={})
     count = 0
     while waits.waits("other", known):  # type: ignore[arg-type]
@@ -194,7 +194,7 @@ def test_a_signature_waits_until_its_eager_calls_have_taken_some_times_as_long_a
 
 
 def test_the_signature_that_has_waited_longest_is_forgotten_for_one_too_many():
-    waits, known = waiting.Waiting(1, 10, lambda signature: None), _Known("first")
-    for k in range(waiting.MOST + 5):
+    waits, known = waiting.Waiting(10, {lambda signature: None: 1}), _Known("first")
+    for k in range(allowances.MOST + 5):
         assert waits.waits(k, known)  # type: ignore[arg-type]
-    assert list(waits._left) == [*range(5, waiting.MOST + 5)]
+    assert list(waits._allowed._left) == [*range(5, allowances.MOST + 5)]

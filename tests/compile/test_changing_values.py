@@ -13,7 +13,7 @@ import pytest
 
 import eager as torch
 import graphc
-from graphc.compiling import specializations
+from graphc.compiling import specializations, waiting
 
 pytestmark = pytest.mark.on_numpy
 
@@ -64,11 +64,31 @@ def test_a_comparison_with_a_number_argument_has_one_program_a_side():
     assert "of argument 'cfg.lr', what is decided at" in text
 
 
-def test_a_number_that_python_takes_is_part_of_the_signature_again():
+def test_a_number_that_python_takes_is_part_of_the_signature_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(waiting, "NUMBERS", 9)  # no call is to run eagerly
     f = graphc.compile(lambda x, n: [x * i for i in range(n)])
     for n in (1, 2, 3, 4, 2, 3, 4, 1):
         assert len(f(X, n)) == n
     assert programs(f)[0] == 5  # that of the second value is made twice
+
+
+def test_generating_with_a_cache_takes_a_few_programs():
+    cache = torch.zeros(2, 32, 4)
+
+    def attend(x: Any, position: int) -> Any:
+        cache[:, position : position + x.shape[1]] = x
+        keys = cache[:, : position + x.shape[1]]
+        return (x @ keys.mT).softmax(-1) @ keys
+
+    compiled, generator = graphc.compile(attend), torch.Generator().manual_seed(0)
+    for length, position in [(3, 0), *((1, k) for k in range(3, 12))]:
+        x = torch.randn(2, length, 4, generator=generator)
+        found, cached = compiled(x, position), cache.clone()
+        torch.testing.assert_close(found, attend(x, position))
+        torch.testing.assert_close(cached, cache)
+    count, text = programs(compiled)
+    assert count == 4
+    assert "this program is for 4 alone" in text
 
 
 def test_an_exception_for_some_value_does_not_change_that():
@@ -118,7 +138,7 @@ def test_a_full_window_is_an_input():
 
     for i in range(8):
         f(X + i)
-    assert programs(f)[0] == 4  # two while it fills, and those of the first full one and of all others
+    assert programs(f)[0] == 3  # two while it fills, and that of full ones
 
 
 def test_ndarrays_are_told_by_content():
@@ -316,3 +336,25 @@ def test_a_tensor_whose_place_is_an_input_is_asked_what_any_is(change: Callable[
         return [(t.dtype, t.tolist()) for t in found]
 
     assert result(compiled=True) == result(compiled=False)
+
+
+def test_what_the_first_call_has_begun_is_read_anew_from_the_second_on():
+    """Features that a hook keeps in a dict, and a tensor in an attribute that was None: two programs, not three."""
+    kept: dict[str, Any] = {}
+    layer = torch.nn.Linear(3, 2)
+    layer.register_forward_hook(lambda module, inputs, output: kept.__setitem__("features", output.detach()))
+    state = types.SimpleNamespace(last=None)
+
+    def step(x: Any) -> Any:
+        loss = (layer(x) - kept["features"].mean()).square().sum()
+        state.last = loss.detach()
+        return loss
+
+    compiled = graphc.compile(step)
+    for k in range(5):
+        found, features, last = compiled(X * k), kept["features"], state.last
+        torch.testing.assert_close(found, step(X * k))
+        torch.testing.assert_close(features, kept["features"])
+        torch.testing.assert_close(last, state.last)
+    count, text = programs(compiled)
+    assert count == 2, text

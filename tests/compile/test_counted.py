@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 import eager as torch
 import graphc
+from graphc.compiling import paths
 from graphc.compiling.paths import MOST_COUNTS
 from graphc.errors import CaptureError
 from tests.samples import digest, recorder
@@ -235,8 +238,9 @@ def test_what_needs_no_count_is_part_of_any_graph() -> None:
     assert compiled(torch.tensor([[1.0, -1.0], [2.0, 3.0]])).item() == 6.0
 
 
-def test_a_wrong_count_is_told_from_a_failing_check() -> None:
+def test_a_wrong_count_is_told_from_a_failing_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """With another count the program divides what is not selected: that is no error of the call."""
+    monkeypatch.setattr(paths, "MOST_COUNTS", 4)  # no call is to run eagerly because there are enough programs
     compiled = graphc.compile(lambda i: 100 // i[i != 0])
     for values in ([1, 2, 0, 4], [0, 5, 0, 0], [0, 0, 0, 0], [1, 2, 3, 4]):
         i = torch.tensor(values)
@@ -258,3 +262,37 @@ def test_each_way_through_a_branch_is_traced_once():
         x = torch.full((2,), (-1.0) ** k)
         assert f(x).tolist() == [2.0 if k % 2 == 0 else -2.0] * 2
     assert traced == [True, False]
+
+
+@pytest.mark.filterwarnings("ignore:routed is compiled for 2 of the values:UserWarning")
+@pytest.mark.parametrize("read", ["counts", "elements"])
+def test_routing_to_experts_is_compiled_a_few_times(read: str) -> None:
+    """Each batch selects other numbers of rows: a program for each would cost its compilation at almost every call."""
+    gate, experts = torch.nn.Linear(4, 3), torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(3))
+
+    def routed(x: Any) -> Any:
+        chosen, y = gate(x).topk(2, dim=-1).indices, torch.zeros_like(x)
+        counts = torch.bincount(chosen.flatten(), minlength=3).tolist() if read == "elements" else [1, 1, 1]
+        for k, expert in enumerate(experts):
+            if counts[k] > 0:
+                rows = torch.where(chosen == k)[0]
+                y.index_add_(0, rows, expert(x[rows]))
+        return y.square().sum()
+
+    compiled = graphc.compile(routed)
+    for k in range(6):
+        x = torch.randn(20, 4, generator=torch.Generator().manual_seed(k)).requires_grad_()
+        torch.testing.assert_close(compiled(x), routed(x))
+    assert len(compiled.explain().programs) == MOST_COUNTS
+    assert "than the 2 compiled for" in compiled.explain()
+
+
+@pytest.mark.on_numpy
+def test_what_comes_again_and_again_is_compiled_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "perf_counter", itertools.count().__next__)  # each call takes as long as each stage
+    compiled = graphc.compile(lambda x, mask: x[mask].exp())
+    x, _ = some(12, 0)
+    for _ in range(200):
+        for count in range(5):
+            compiled(x, some(12, count)[1])
+    assert len(compiled.explain().programs) == 5

@@ -429,7 +429,8 @@ def test_sizes_that_take_long_get_their_programs(monkeypatch):
     for k in range(2, 13):
         compiled(torch.ones(k, 2))
     assert len(compiled.explain().programs) == 8
-    monkeypatch.setattr(compiled._waiting, "_left", dict.fromkeys(compiled._waiting._left, 0.0))
+    allowed = compiled._waiting._allowed
+    monkeypatch.setattr(allowed, "_left", dict.fromkeys(allowed._left, 0.0))
     for k in range(2, 13):
         assert_same(slow(torch.ones(k, 2)), compiled(torch.ones(k, 2)))
     assert len(compiled.explain().programs) == 11

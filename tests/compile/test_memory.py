@@ -296,6 +296,7 @@ DATA = [replaced, written_then_replaced, replaced_twice, replaced_by_a_constant,
 @pytest.mark.parametrize("captured", [False, True])
 @pytest.mark.parametrize("requires_grad", [False, True])
 @pytest.mark.filterwarnings("ignore:.* is traced and compiled again for each value:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* is compiled for 2 of the values:UserWarning")
 def test_memory_that_a_tensor_leaves_stays_as_it_is(program: Any, captured: bool, requires_grad: bool) -> None:
     if program is replaced_with_gradients and not requires_grad:
         return

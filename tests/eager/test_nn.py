@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import operator
 import pickle
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -443,3 +444,15 @@ def test_instance_norm_keeps_statistics_of_another_dtype(training: bool):
 
     for mine, theirs in zip(values(eager), values(torch_or_skip()), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_parameter_dict_sorts_a_plain_dict_and_no_other() -> None:
+    """As PyTorch does: the order of `parameters()`, and so of an optimizer's state, depends on it."""
+
+    parts = {name: tensor(1.0) for name in "bca"}
+    made = nn.ParameterDict(parts)
+    made.update({"e": tensor(1.0), "d": tensor(1.0)})
+    assert [*dict(made.named_parameters())] == [*"abcde"]
+    given = [nn.ParameterDict(OrderedDict(parts)), nn.ParameterDict(parts.items()), made.fromkeys("bca", tensor(1.0))]
+    for each in (*given, given[0].copy()):
+        assert [*each] == [*"bca"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -166,3 +167,14 @@ def test_graphs_inside_graphs():
     x = torch.arange(1.0, 5.0)
     graph = graphc.trace(f, x)
     assert same_bits(lower(graph, backend="numpy")(x), np.asarray(graph(x)))
+
+
+@pytest.mark.parametrize("name", ["c", "c_proj", "op_x", "ok_1", "loss_reduced", "x_reduce", "k1", "np", "run"])
+def test_inputs_may_have_any_names(name: str) -> None:
+    """Also those that begin as the names of the source's own do: no suffix makes others of them."""
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    kept = types.SimpleNamespace(**{name: x})
+    compiled = graphc.compile(eval(f"lambda {name}, kept: {name} * kept.{name}"), backend="numpy")
+    assert compiled(y, kept).tolist() == [3.0, 8.0]
+    twice = Graph.parse(f"def f({name}: f32[2], v1: f32[2]):\n    v2: f32[2] = mul({name}, v1)\n    return v2\n")
+    assert lower(twice, backend="numpy")(x.numpy(), y.numpy()).tolist() == [3.0, 8.0]

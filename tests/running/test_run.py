@@ -206,3 +206,16 @@ def test_tolerances_without_a_comparison_are_refused(capsys: pytest.CaptureFixtu
     for option in ("--rtol=1", "--atol=1", "--ignore=*"):
         assert main(["run", option, "train.py"]) == 2
         assert "nothing is. Remedy: add --compare-with-torch" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("statement", ["import torch", "import torch\nfrom torch import Tensor"])
+def test_names_of_torch_that_load_when_they_are_read_are_no_change(run: Run, statement: str) -> None:
+    text = f"""
+{statement}
+import graphc
+step = torch.compile(lambda x: torch.hstack([x, torch.triu(x)]))
+for _ in range(3):
+    step(torch.ones(2, 2))
+print(len(graphc.explain(step).programs), torch.__name__)
+"""
+    assert run("script.py", script=text).stdout == "1 torch\n"

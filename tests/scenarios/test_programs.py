@@ -36,5 +36,6 @@ pytestmark = pytest.mark.on_numpy
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.filterwarnings("ignore:.* is traced and compiled again for each value:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* is compiled for 2 of the values:UserWarning")
 def test_compiled_does_what_eager_does(name: str) -> None:
     assert check(PROGRAMS[name]) == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -133,7 +134,7 @@ class ParameterDict(Module):
 
     def copy(self) -> ParameterDict:
         """A dict with the same values."""
-        return ParameterDict({key: self[key] for key in self._keys})
+        return ParameterDict(self.items())
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """The value at `key`, which is set to `default` if there is none."""
@@ -163,7 +164,7 @@ class ParameterDict(Module):
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A dict of `keys` that all have the value `default`."""
-        return ParameterDict(dict.fromkeys(keys, default))
+        return ParameterDict((key, default) for key in keys)
 
     def keys(self) -> Iterable[str]:
         """The names."""
@@ -184,10 +185,10 @@ class ParameterDict(Module):
                 "ParametersDict.update should be called with an iterable of key/value pairs, but got "
                 f"{type(parameters).__name__}"
             )
-        if isinstance(parameters, ParameterDict):
+        if isinstance(parameters, (OrderedDict, ParameterDict)):
             pairs: Iterable[Any] = parameters.items()
         elif isinstance(parameters, Mapping):
-            pairs = parameters.items() if isinstance(parameters, dict) else sorted(parameters.items())
+            pairs = sorted(parameters.items())
         else:
             pairs = list(parameters)
         for key, value in pairs:

@@ -22,7 +22,8 @@ from graphc.capture.generated import Names
 from graphc.capture.number import Number
 from graphc.capture.state.append_only import append_only
 from graphc.capture.state.executed import ExecutedReachability, can_watch
-from graphc.capture.state.lifting import LiftedPlaces, Lifting, counts
+from graphc.capture.state.lifting import LiftedPlaces, Lifting, goes_on
+from graphc.capture.state.outlines import NumberKind, TensorKind
 from graphc.capture.state.places import Change, DictItem, Inside, Place, cheapest_first
 from graphc.capture.state.reachability import Reachability
 from graphc.capture.state.words import Condition, lines_by_words
@@ -44,7 +45,8 @@ class Environment:
     impure  messages: calls that a trace fixes and no guard can hold
     asks_types  whether `fn` may tell a traced number from a plain one, by its `type`
     lifting the places whose values are read anew at each call
-    counters  guarded places with numbers that the function has changed: the next call finds others there
+    counters  guarded places with numbers that the function has changed: the next call finds others there. Tensors, too,
+              if it has been compiled before: the first call may only have begun, as an optimizer's state does
     holds() whether everything guarded is as it was
 
     >>> from types import SimpleNamespace
@@ -74,7 +76,9 @@ class Environment:
         self.names = walk.names
         self._missed: list[int] = []
         self.counters: list[Place] = []
-        self.lifting = Lifting(walk.places, lifted or LiftedPlaces())
+        lifted = lifted or LiftedPlaces()
+        self._again = lifted.again
+        self.lifting = Lifting(walk.places, lifted)
         self._found()
         self._append_only = append_only(self._places, walk.places)
 
@@ -127,7 +131,8 @@ class Environment:
         # what takes something away may do so only once, as a lazy layer that begins
         emptied = [p for p in changed if isinstance(p, Inside) and isinstance(p.owner, (dict, list, set))]
         once = any(len(place.original()) > len(place.owner) for place in emptied)
-        self.counters = [] if once else [place for place in changed if place.guarded and counts(place)]
+        kinds = (NumberKind, TensorKind) if self._again else (NumberKind,)
+        self.counters = [] if once else [place for place in changed if place.guarded and goes_on(place, kinds)]
         for container in self._append_only:
             container.finish()
         self.lifting.restore()

@@ -53,10 +53,14 @@ class _Lifted(NamedTuple):
 
 @final
 class LiftedPlaces:
-    """The lifted places of one compiled function. `numbers`: whether those with numbers are among them."""
+    """The lifted places of one compiled function. `numbers`: whether those with numbers are among them.
 
-    def __init__(self, numbers: bool = True, known: dict[Any, _Lifted] | None = None):
+    again  whether it has been compiled before: what it puts anew into a place then, it does at each call
+    """
+
+    def __init__(self, numbers: bool = True, known: dict[Any, _Lifted] | None = None, again: bool = False):
         self.numbers = numbers
+        self.again = again
         self._known: dict[Any, _Lifted] = {} if known is None else known
         self._by_value: set[Any] = set()
 
@@ -83,7 +87,7 @@ class LiftedPlaces:
 
     def without_numbers(self) -> LiftedPlaces:
         """The same places but for those with numbers."""
-        return LiftedPlaces(False, self._known)
+        return LiftedPlaces(False, self._known, self.again)
 
     def chosen(self, places: Iterable[Place]) -> Iterator[tuple[Place, Outline]]:
         """Those of `places` that move, with their outlines."""
@@ -109,11 +113,11 @@ def _key(place: Place) -> Any:
     return type(place), id(place.owner), place.key
 
 
-def counts(place: Place) -> bool:
-    """Whether a place that has changed holds other numbers of the same types, also traced ones."""
+def goes_on(place: Place, kinds: tuple[type, ...]) -> bool:
+    """Whether a place that has changed holds others of these kinds, also traced ones: numbers, tensors like before."""
     of = outline(place.kept)
-    kinds = [kind for _, kind in changing(of)] if can_change(of) else []
-    return bool(kinds) and all(isinstance(kind, NumberKind) for kind in kinds) and fits(place.read(), of)
+    found = [kind for _, kind in changing(of)] if can_change(of) else []
+    return bool(found) and all(isinstance(kind, kinds) for kind in found) and fits(place.read(), of)
 
 
 @final

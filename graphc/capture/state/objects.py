@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from types import FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import Any
 
+from eager.core.homes import name_of
 from eager.nn.calling import Called
 from eager.nn.hooks import HookTable
 from eager.nn.module import Module
@@ -52,7 +53,7 @@ def of_library(module: ModuleType, name: str) -> Any:
     """What a library's module has by this name: its submodule, if it is loaded, or what `eager` loads when asked."""
     if name in vars(module):
         return vars(module)[name]
-    if module.__name__.partition(".")[0] == "eager":
+    if name_of(module).partition(".")[0] == "eager":
         return getattr(module, name, MISSING)
     return sys.modules.get(f"{module.__name__}.{name}", MISSING)
 

@@ -16,6 +16,7 @@ from pathlib import PurePath
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from eager.core.homes import name_of
 from graphc.capture.location import shown_file
 
 _LIBRARY_FOLDERS = ("site-packages", "dist-packages")
@@ -84,7 +85,7 @@ def _modules_of(package: str) -> Iterator[ModuleType]:
 
 
 def _is_own_module(value: Any) -> bool:
-    return isinstance(value, ModuleType) and value.__name__.partition(".")[0] in _OWN
+    return isinstance(value, ModuleType) and name_of(value).partition(".")[0] in _OWN
 
 
 def _knows(module: ModuleType, top: set[str]) -> bool:
@@ -93,7 +94,7 @@ def _knows(module: ModuleType, top: set[str]) -> bool:
         if _is_own_module(value):
             return True
         owner = getattr(value, "__module__", None) if isinstance(value, (type, FunctionType)) else None
-        if isinstance(owner, str) and owner.partition(".")[0] in _OWN:
+        if isinstance(owner, str) and owner.partition(".")[0] in top:
             return True
         inside = vars(value).values() if isinstance(value, type) else (value,)
         if any(isinstance(f, FunctionType) and not top.isdisjoint(f.__code__.co_names) for f in inside):
@@ -113,7 +114,7 @@ def is_installed(code: CodeType) -> bool:
 
 def is_user_module(module: ModuleType) -> bool:
     """Whether the user has written `module`, or it is of a package for tensors."""
-    name = module.__name__
+    name = name_of(module)
     if name.partition(".")[0] in _OWN or name in sys.builtin_module_names:
         return False
     file = getattr(module, "__file__", None)

@@ -26,7 +26,7 @@ from graphc.ops.interpret import run_kernel, widens
 
 CHECKS_INSIDE = "NumPy would run {name} with run-time checks inside it (at {where})"
 _numbers = itertools.count(1)
-_OURS = re.compile(r"[bkp]\d+|c_.*|op_.*|ok_.*|.*_reduce.*|np|run|own|fail|memory|pool|make")
+_OURS = re.compile(r"[bkp]\d+|c_.*|op_.*|ok_.*|[^_].*_reduce.*|np|run|own|fail|memory|pool|make")
 _LARGE = 1 << 10  # elements of a value, from which on it is dropped as soon as nobody reads it any more
 _C = ', order="C"'
 
