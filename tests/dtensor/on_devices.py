@@ -178,6 +178,8 @@ def test_redistribute_and_the_way_back():
     (x.full_tensor() * 2).sum().backward()
     assert values(x.grad) == [[2.0] * 4] * 8
     assert x.redistribute(SQUARE["model"], [Shard(1)]).placements == (Shard(0), Shard(1))
+    with pytest.raises(RuntimeError, match="Partial"):
+        x.redistribute(SQUARE["model"], [Partial()])
     x.register_hook(lambda g: g * 3)
     x.grad = None
     (x * 1).sum().backward()

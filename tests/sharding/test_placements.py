@@ -164,6 +164,6 @@ def test_marks_go_with_their_tensor():
     number = id(t)
     del t
     assert number not in marks._marks
-    for wrong in ([Shard(1), Replicate()], [Shard(0)]):
-        with pytest.raises(ValueError):
+    for wrong, error in (([Shard(1), Replicate()], IndexError), ([Shard(0)], ValueError)):
+        with pytest.raises(error):
             distribute_tensor(torch.zeros(4), GRID, wrong)

@@ -148,9 +148,11 @@ class DTensor(Tensor, metaclass=_Kind):
         if placements is None:
             raise RuntimeError("placements is needed for redistribute!")
         given = checked(placements, mesh.ndim, self.ndim)
-        for held, wanted in zip(self.placements, given, strict=True):
+        own, names = self.device_mesh, self.device_mesh.mesh_dim_names or ()
+        for k, wanted in enumerate(given):
             if isinstance(wanted, Partial):
-                raise RuntimeError(TO_PARTIAL.format(held, wanted))
+                at = k if mesh.ndim == own.ndim else names.index((mesh.mesh_dim_names or names)[k])
+                raise RuntimeError(TO_PARTIAL.format(self.placements[at], wanted))
         if mesh._base != self.device_mesh._base:
             raise NotImplementedError("Cross device mesh comm not supported yet!")
         value = self if forward_dtype is None else self.to(forward_dtype)
@@ -169,8 +171,9 @@ def distribute_tensor(
     """A leaf with the values of `tensor` that lies on the mesh as `placements` say, one for each of its dims.
 
     A dim that does not divide is whole on each device; `placements` and `to_local` are as in PyTorch. `Partial` gets
-    its terms reduced at once, so it is `Replicate`. Raises ValueError for another number of placements, for a dim that
-    the tensor has not, and for a DTensor that lies otherwise; RuntimeError for a non-leaf, and without the devices.
+    its terms reduced at once, so it is `Replicate`. Raises ValueError for another number of placements and for a
+    DTensor that lies otherwise, IndexError for a dim that the tensor has not, RuntimeError for a non-leaf, and without
+    the devices.
 
     src_data_rank: of several processes, the one of the mesh whose values count; None: each takes its part of its own.
     """
