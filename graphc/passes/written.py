@@ -97,8 +97,10 @@ class _Writer:
         if node.op is _WHERE and held_number(node.inputs[0], self._builder.nodes) is True:
             return self._builder.symbol(node.inputs[1]) if self._shape(node.inputs[1]) == node.shape else None
         base = self._base(node.inputs[2 if node.op is _WHERE else 0])
+        if base is None or base.constant.shape != node.shape:
+            return None
         part = self._part(node)
-        found = None if base is None or part is None or base.constant.shape != node.shape else base.over(part)
+        found = None if part is None else base.over(part)
         if found is None:
             return None
         F = self._builder.language
@@ -131,8 +133,9 @@ class _Writer:
         """What a node writes, if that is a box."""
         builder = self._builder
         if node.op is _PUT:
-            whole = set(node.params["step"]) == {1}
-            return Part(builder.symbol(node.inputs[1]), node.params["start"]) if whole else None
+            value, start = builder.symbol(node.inputs[1]), node.params["start"]
+            known = all(type(n) is int for n in (*start, *value.shape))
+            return Part(value, start) if known and set(node.params["step"]) == {1} else None
         mask, value = self._held(node.inputs[0]), builder.nodes[node.inputs[1]]
         if mask is None or mask.shape != node.shape or not mask.any():
             return None
