@@ -20,7 +20,7 @@ from graphc.capture.hooks import Hooks
 from graphc.capture.location import user_line
 from graphc.capture.sources import History, Returned, ViewOf
 from graphc.ir import Builder, Graph, Node, Symbol
-from graphc.ir.structure import CUSTOM, ITEM, emit
+from graphc.ir.structure import CUSTOM, ITEM, ancestors, emit
 from graphc.ops import OPS
 from graphc.ops.rules import torch_name
 
@@ -147,7 +147,7 @@ class Autograd:
         loops = any(nodes[i].op.structured for i in self.history_of([tracer.read(t).id for t in outputs]))
         if loops or self.has_rules or self._retained:  # whose user sees each of the batch
             return None
-        values: dict[int, Any] = {tracer.read(one).id: batch for batch, one in batches}
+        values: dict[int, Any] = {tracer.read(one).id: batch for batch, one in batches if one is not batch}
         found = self.gradients(outputs, [one for _, one in batches], inputs, create_graph, keep)
         ids = [None if g is None else tracer.read(g).id for g in found]
         live = self.live() if create_graph else ()
@@ -386,12 +386,8 @@ class Autograd:
 
 def _between(nodes: Mapping[int, Node], sources: Collection[int], ends: Collection[int]) -> list[Node]:
     """The nodes that `ends` are computed through from `sources`, in order."""
-    wanted, first = set(ends), min(sources, default=0)
-    for id_ in sorted((i for i in nodes if i > first), reverse=True):
-        if id_ in wanted:
-            wanted.update(nodes[id_].inputs)
     reached = set(sources)
-    for id_ in sorted(i for i in wanted if i > first):
+    for id_ in sorted(ancestors(nodes, ends, sources)):
         if not reached.isdisjoint(nodes[id_].inputs):
             reached.add(id_)
     return [nodes[i] for i in sorted(reached.difference(sources))]

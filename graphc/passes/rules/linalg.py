@@ -47,7 +47,7 @@ def _put_columns(F, i, columns, count: int):
 
 def _handed_on(z, x, s, t, *_) -> bool:
     """Whether rows of a matrix are picked and added up in other places, as along the edges of a graph."""
-    return number(z) == 0 and len(x.shape) == len(z.shape) == 2 and _row_list(s) and _row_list(t)
+    return number(z) == 0 and len(x.shape) == len(z.shape) == 2 and _row_list(s) and _row_list(t) and s.shape == t.shape
 
 
 def _repeats(x, s, w) -> bool:
